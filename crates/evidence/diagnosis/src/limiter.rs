@@ -33,6 +33,7 @@ use posterior::{LimiterCandidate, Proposal};
 use result::diagnosis::LimiterKind;
 use track::{LoggedPacket, PacketFate, Track};
 use units::{Span, Time};
+pub(crate) use virtual_queue::PackedSeconds;
 use virtual_queue::{PacketArrival, TokenBucketFit};
 
 /// A limiter that a search found.
@@ -137,9 +138,9 @@ pub(crate) struct LimiterPackets<'a> {
 
 impl LimiterPackets<'_> {
     /// Returns the packets in the order of their arrival at a limiter `behind` or before the capture; times
-    /// are seconds since the first. With `clocked`, `rtt` is the delay from sender to capture by the
-    /// sender's timestamps, and `at` the arrival at a limiter before the capture. Otherwise `rtt` is the
-    /// RTT and `at` the time of capture.
+    /// are seconds since the first. With `clocked`, `delay` is that from sender to capture by the
+    /// sender's timestamps, and `at` the arrival at a limiter before the capture. Otherwise `delay` is
+    /// the RTT and `at` the time of capture.
     pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
         let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
             let mut before = None;
@@ -152,9 +153,9 @@ impl LimiterPackets<'_> {
                     PacketFate::LostUp if behind => return None,
                     PacketFate::LostUp => true,
                 };
-                let mut rtt = micros32(s.rtt.get());
+                let mut delay = PackedSeconds::from(s.rtt);
                 if behind {
-                    rtt -= ack_wait(s);
+                    delay = delay.less(ack_wait(s));
                 }
                 let mut at = seconds(s.time);
                 let since = at - seconds(track.first);
@@ -163,7 +164,7 @@ impl LimiterPackets<'_> {
                 }
                 if clocked {
                     // The packet reached the limiter before it waited there.
-                    rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
+                    delay = if lost { PackedSeconds::UNKNOWN } else { s.delay.into() };
                     at -= micros(s.delay.or_zero());
                 }
                 // The packet was never captured. A limiter drops the end of a burst, so place it right behind
@@ -173,7 +174,7 @@ impl LimiterPackets<'_> {
                 }
                 before = Some(at);
                 let (bytes, size) = (s.bytes as f32, size(s));
-                Some(PacketArrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
+                Some(PacketArrival { at, bytes, size, lost, delay, flow: flow as u16, entry: entry as u32 })
             })
         });
         // ACKs wait as long as the data packet before them.
@@ -190,7 +191,7 @@ impl LimiterPackets<'_> {
                 bytes,
                 size: size(s),
                 lost: false,
-                rtt: f32::NAN,
+                delay: PackedSeconds::UNKNOWN,
                 flow: 0,
                 entry: ACK_ENTRY,
             })
@@ -248,11 +249,6 @@ pub(crate) fn seconds(time: Time) -> f64 {
 /// Returns a span of whole microseconds as seconds.
 pub(crate) fn micros(span: Span) -> f64 {
     span.as_micros() as f64 * 1e-6
-}
-
-/// Returns a span of whole microseconds as 32-bit seconds; NaN where it is unknown.
-pub(crate) fn micros32(span: Option<Span>) -> f32 {
-    span.map_or(f32::NAN, |span| span.as_micros() as f32 * 1e-6)
 }
 
 /// Returns the bytes of one of the merged packets.
@@ -314,7 +310,7 @@ fn candidates(
         true => packets.arrivals(false, true),
         // Without delays only the search by losses uses the list.
         false if rate_search::are_too_few(&arrivals) => Vec::new(),
-        false => arrivals.iter().map(|a| PacketArrival { rtt: f32::NAN, ..*a }).collect(),
+        false => arrivals.iter().map(|a| PacketArrival { delay: PackedSeconds::UNKNOWN, ..*a }).collect(),
     });
     let timed = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
     let mut out = timed.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, MIN_CLOCK_DELAY_S));
@@ -469,7 +465,7 @@ mod tests {
             bytes: 1000.0,
             size: 1000.0,
             lost: false,
-            rtt: f32::NAN,
+            delay: PackedSeconds::UNKNOWN,
             flow: 0,
             entry: i,
         };

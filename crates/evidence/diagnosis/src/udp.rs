@@ -284,21 +284,23 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
     let width = full_window(0.0, packet * (last - first) / bytes).max(2.0 * base);
     // Whole windows only; the last may be cut short.
     let count = ((last - first) / width) as usize;
-    let mut windows = vec![(0.0, f64::NAN); count];
-    let (mut wait, mut most) = (f64::NAN, Vec::new());
+    let mut windows = vec![(0.0, None); count];
+    let (mut wait, mut most) = (None, Vec::new());
     for p in log {
         if let Some(rtt) = p.rtt.get() {
-            wait = rtt.as_secs_f64() - base;
-            most.push(wait);
+            let now = rtt.as_secs_f64() - base;
+            wait = Some(now);
+            most.push(now);
         }
         let i = ((at(p.time) - first) / width) as usize;
         if let Some(window) = windows.get_mut(i) {
             window.0 += f64::from(p.bytes);
             // The least wait of the window, which a standing queue raises.
-            window.1 = wait.min(window.1);
+            window.1 = [wait, window.1].into_iter().flatten().reduce(f64::min);
         }
     }
-    let (waiting, free): (Vec<_>, Vec<_>) = windows.into_iter().partition(|w| w.1 > least_queue(base));
+    let (waiting, free): (Vec<_>, Vec<_>) =
+        windows.into_iter().partition(|w| w.1.is_some_and(|wait| wait > least_queue(base)));
     if waiting.len() < MIN_QUEUED_WINDOWS {
         return None;
     }

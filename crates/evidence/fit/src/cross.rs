@@ -8,8 +8,8 @@
 //! taken for the link's: constant cross traffic cannot be distinguished from a slower link. While no packets
 //! wait, the previous rate is assumed to continue.
 
-use crate::packets::FitPacket;
 use crate::signature::{SignatureFrame, arrivals};
+use track::LoggedPacket;
 
 /// Cross traffic at a constant rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,7 +46,7 @@ struct RateBin {
 }
 
 /// The link's rate, bit/s, and the cross traffic on it; `None` if the capture shows none.
-pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec<CrossSpan>)> {
+pub fn cross(flows: &[&[LoggedPacket]], frame: &SignatureFrame) -> Option<(f64, Vec<CrossSpan>)> {
     let mut all = arrivals(flows, frame);
     let first = all.first()?.at;
     // Later packets are not simulated.
@@ -126,24 +126,25 @@ fn partition(values: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use track::PackedSpan;
+    use units::{Span, Time};
 
     /// A flow that always waits at a link of 10 Mbit/s, of which cross traffic takes `taken` from the fifth
     /// to the eighth second.
-    fn flow(taken: f64) -> Vec<FitPacket> {
+    fn flow(taken: f64) -> Vec<LoggedPacket> {
         let (mut packets, mut at) = (vec![], 0.0);
         while at < 12.0 {
             let left = if (5.0..8.0).contains(&at) { 10e6 - taken } else { 10e6 };
             at += 12_000.0 / left;
             // The first packet finds the link empty.
-            let rtt = if packets.is_empty() { 0.02 } else { 0.05 };
-            packets.push(FitPacket {
-                at,
-                rtt,
+            let rtt = Span::from_millis(if packets.is_empty() { 20 } else { 50 });
+            packets.push(LoggedPacket {
+                time: Time::ZERO + Span::from_secs_f64(at),
                 bytes: 1500,
                 payload: 1448,
+                rtt: PackedSpan::known(rtt),
                 segments: 1,
-                lost: false,
-                again: false,
+                ..LoggedPacket::default()
             });
         }
         packets

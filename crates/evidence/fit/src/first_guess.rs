@@ -4,12 +4,12 @@ mod summary_guess;
 
 use crate::cross::{CrossSpan, cross};
 use crate::observed::{BUCKET_STDERR, ObservedPath, ProposedBucket, RATE_STDERR};
-use crate::packets::FitPacket;
 use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, PolicerScope};
 use crate::policers;
-use crate::signature::{CameThrough, SignatureFrame};
+use crate::signature::{CameThrough, SignatureFrame, known_rtt};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};
+use track::{LoggedPacket, PacketFate};
 
 /// Rough share of shapers that refill their bucket continuously: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS
 /// refills each Tc.
@@ -416,40 +416,38 @@ fn losses(seen: &ObservedPath, path: &mut FittedPath) {
 
 /// The shortest and the longest round trip, seconds, where their difference is the wait in a queue that may
 /// overflow; `None` where a policer limits, or nothing waits.
-fn waits(seen: &ObservedPath) -> Option<[f32; 2]> {
+fn waits(seen: &ObservedPath) -> Option<[f64; 2]> {
     if seen.limiter.as_ref().is_some_and(|l| l.kind == LimiterKind::Policer) {
         return None;
     }
-    let sample = |p: &&FitPacket| p.rtt > 0.0 && !p.again;
-    let rtts = || forward_packets(seen).flatten().filter(sample).map(|p| p.rtt);
-    let (least, longest) = (rtts().fold(f32::INFINITY, f32::min), rtts().fold(0.0, f32::max));
+    let rtts = || forward_packets(seen).flatten().filter(|p| !p.again).filter_map(known_rtt);
+    let (least, longest) = (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max));
     (longest > QUEUE_THRESHOLD.0 * least + QUEUE_THRESHOLD.1).then_some([least, longest])
 }
 
 /// A queue shows where a round trip exceeds the shortest by this factor and by this many seconds.
-const QUEUE_THRESHOLD: (f32, f32) = (1.05, 1e-3);
+const QUEUE_THRESHOLD: (f64, f64) = (1.05, 1e-3);
 
-fn forward_packets(seen: &ObservedPath) -> impl Iterator<Item = &[FitPacket]> {
+fn forward_packets(seen: &ObservedPath) -> impl Iterator<Item = &[LoggedPacket]> {
     seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..])
 }
 
 /// Packets lost, packets and runs of losses among those that found the queue less than half full: the wait of
 /// a packet is that of the one before it in its flow.
-fn lost_before_half_full(seen: &ObservedPath, [least, longest]: [f32; 2]) -> (f64, f64, f64) {
+fn lost_before_half_full(seen: &ObservedPath, [least, longest]: [f64; 2]) -> (f64, f64, f64) {
     let half = (least + longest) / 2.0;
     let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
     for flow in forward_packets(seen) {
-        let (mut rtt, mut was_lost) = (f32::NAN, false);
+        let (mut rtt, mut was_lost) = (None, false);
         for p in flow {
-            if p.rtt > 0.0 {
-                rtt = p.rtt;
-            }
-            if rtt < half {
+            rtt = known_rtt(p).or(rtt);
+            let is_lost = p.fate != PacketFate::Passed;
+            if rtt.is_some_and(|rtt| rtt < half) {
                 packets += f64::from(p.segments);
-                lost += if p.lost { f64::from(p.segments) } else { 0.0 };
-                runs += f64::from(u8::from(p.lost && !was_lost));
+                lost += if is_lost { f64::from(p.segments) } else { 0.0 };
+                runs += f64::from(u8::from(is_lost && !was_lost));
             }
-            was_lost = p.lost;
+            was_lost = is_lost;
         }
     }
     (lost, packets, runs)

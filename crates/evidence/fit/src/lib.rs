@@ -26,7 +26,6 @@ mod model;
 mod newton;
 mod not_shown;
 mod observed;
-mod packets;
 mod path_model;
 mod policers;
 mod scenario_text;
@@ -52,7 +51,6 @@ pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
 };
 pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, ProposedBucket, facts};
-pub use packets::FitPacket;
 pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue, OwnPolicer, PolicerScope};
 pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::of_result;

@@ -2,7 +2,7 @@
 //! the capture was taken.
 
 use crate::figures::LogFigures;
-use crate::packets::{FitPacket, packets};
+use crate::observed::MAX_PACKETS;
 use crate::signature::{SignatureFrame, signature};
 use ::path::Packet;
 use experiment::{CaptureSink, CaptureTap, Captured};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
-use track::{Track, Tracker, TrackerOptions};
+use track::{LoggedPacket, Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
 
@@ -93,8 +93,8 @@ impl CaptureTap for RunTap<'_> {
         let own = self.sender;
         self.tracker.finish(&mut tracks);
         let sends = |t: &&Track| t.sender.addr.ip() == own && t.counts.data_packets > 0;
-        let flows: Vec<Vec<FitPacket>> = tracks.iter().filter(sends).map(packets).collect();
-        let flows: Vec<&[FitPacket]> = flows.iter().map(Vec::as_slice).collect();
+        let flows: Vec<&[LoggedPacket]> =
+            tracks.iter().filter(sends).map(|t| &t.log[..t.log.len().min(MAX_PACKETS)]).collect();
         let signature = signature(&flows, &self.listener.frame);
         self.listener.signatures.lock().unwrap_or_else(PoisonError::into_inner).insert(self.run, signature);
         Ok(())

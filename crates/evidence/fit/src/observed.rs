@@ -2,7 +2,6 @@
 
 use crate::error::FitError;
 use crate::figures::TEMPERATURE;
-use crate::packets::{FitPacket, packets};
 use crate::series::{SeriesInterval, rtt_summary};
 use crate::spacing;
 use crate::verdict::SummaryVerdict;
@@ -10,6 +9,10 @@ use result::diagnosis::{Limiter, LimiterKind};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use std::sync::Arc;
 use track::{LoggedPacket, PacketFate, Track};
+use units::Span;
+
+/// Most packets of a flow that are kept: more are not simulated.
+pub const MAX_PACKETS: usize = 1 << 19;
 
 /// Facts of one direction of a connection that its track has and a diagnosis does not keep.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,8 +35,8 @@ pub struct CapturedFacts {
     pub app_bursts: u32,
     /// Rate of IP bytes at which the packets of a burst follow each other, bit/s, where they show it.
     pub line_rate: Option<f64>,
-    /// Data packets, from the first one on.
-    pub packets: Arc<[FitPacket]>,
+    /// The first [`MAX_PACKETS`] packets of the track's log.
+    pub packets: Arc<[LoggedPacket]>,
     /// The intervals of a summary, from the flow's start on.
     pub intervals: Arc<[SeriesInterval]>,
     /// The bytes of `intervals` are counted when they arrived, not when they were written.
@@ -76,7 +79,7 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         opened: t.opened,
         app_bursts: app_bursts(t),
         line_rate: spacing::line_rate(t),
-        packets: packets(t).into(),
+        packets: t.log.iter().take(MAX_PACKETS).copied().collect(),
         intervals: Arc::default(),
         counts_arrivals: false,
         buckets: Vec::new(),
@@ -236,8 +239,8 @@ impl ObservedPath {
         for f in &mut flows {
             let end = f.end_s();
             if let Some(first) = f.facts.packets.first().filter(|_| f.flow.start_s < from) {
-                let cut = first.at + from - f.flow.start_s;
-                f.facts.packets = f.facts.packets.iter().filter(|p| p.at >= cut).copied().collect();
+                let cut = first.time + Span::from_secs_f64(from - f.flow.start_s);
+                f.facts.packets = f.facts.packets.iter().filter(|p| p.time >= cut).copied().collect();
             }
             f.flow.start_s = f.flow.start_s.max(from);
             f.flow.duration_s = end - f.flow.start_s;

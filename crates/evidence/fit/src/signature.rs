@@ -14,7 +14,8 @@
 //! - the distribution of round trips.
 
 use crate::figures::{FIGURES, LogFigures, log_share};
-use crate::packets::FitPacket;
+use track::{LoggedPacket, PacketFate};
+use units::{Span, Time};
 
 /// Lengths of time of the arrival curve, round trips.
 const CURVE_TIMES: [f64; 6] = [1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
@@ -38,15 +39,12 @@ pub struct SignatureFrame {
 }
 
 /// The figures of flows that share a path; NaN where the packets do not show one.
-pub fn signature(flows: &[&[FitPacket]], frame: &SignatureFrame) -> LogFigures {
+pub fn signature(flows: &[&[LoggedPacket]], frame: &SignatureFrame) -> LogFigures {
     let mut figures = [f64::NAN; FIGURES];
-    let first = flows.iter().filter_map(|f| f.first()).map(|p| p.at).fold(f64::INFINITY, f64::min);
-    if !first.is_finite() {
-        return figures;
-    }
-    let end = first + frame.seconds;
-    let flows: Vec<&[FitPacket]> =
-        flows.iter().map(|f| &f[..f.partition_point(|p| p.at < end)]).filter(|f| !f.is_empty()).collect();
+    let Some(first) = first_time(flows) else { return figures };
+    let end = first + Span::from_secs_f64(frame.seconds);
+    let flows: Vec<&[LoggedPacket]> =
+        flows.iter().map(|f| &f[..f.partition_point(|p| p.time < end)]).filter(|f| !f.is_empty()).collect();
     amounts(&flows, frame, &mut figures);
     round_trips(&flows, &mut figures);
     losses(&flows, frame, &mut figures);
@@ -54,14 +52,24 @@ pub fn signature(flows: &[&[FitPacket]], frame: &SignatureFrame) -> LogFigures {
     figures
 }
 
+/// Time of the first packet of all flows.
+fn first_time(flows: &[&[LoggedPacket]]) -> Option<Time> {
+    flows.iter().filter_map(|f| f.first()).map(|p| p.time).min()
+}
+
+/// A packet's RTT, seconds, where it is known and not zero.
+pub fn known_rtt(p: &LoggedPacket) -> Option<f64> {
+    p.rtt.get().filter(|rtt| !rtt.is_zero()).map(Span::as_secs_f64)
+}
+
 /// Goodput and the share of packets sent again.
-fn amounts(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
+fn amounts(flows: &[&[LoggedPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
     let (mut goodput, mut sent, mut again) = (0.0, 0.0, 0.0);
     for flow in flows {
-        let payload: f64 = flow.iter().filter(|p| !p.lost).map(|p| f64::from(p.payload)).sum();
-        let from = flow.first().map_or(0.0, |p| p.at);
-        let to = flow.last().map_or(0.0, |p| p.at);
-        goodput += payload * 8e-6 / (to - from + frame.rtt);
+        let Some((first, last)) = flow.first().zip(flow.last()) else { continue };
+        let passed = flow.iter().filter(|p| p.fate == PacketFate::Passed);
+        let payload: f64 = passed.map(|p| f64::from(p.payload)).sum();
+        goodput += payload * 8e-6 / (last.time.since(first.time).as_secs_f64() + frame.rtt);
         sent += flow.iter().map(|p| f64::from(p.segments)).sum::<f64>();
         again += flow.iter().filter(|p| p.again).map(|p| f64::from(p.segments)).sum::<f64>();
     }
@@ -70,19 +78,19 @@ fn amounts(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures)
 }
 
 /// Quantiles of round trips, as logarithms of milliseconds.
-fn round_trips(flows: &[&[FitPacket]], out: &mut LogFigures) {
-    let samples = flows.iter().flat_map(|f| f.iter()).filter(|p| p.rtt > 0.0);
-    let mut all: Vec<(f32, u16)> = samples.map(|p| (p.rtt, p.segments)).collect();
+fn round_trips(flows: &[&[LoggedPacket]], out: &mut LogFigures) {
+    let packets = flows.iter().flat_map(|f| f.iter());
+    let mut all: Vec<(f64, u16)> = packets.filter_map(|p| Some((known_rtt(p)?, p.segments))).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let weight: f64 = all.iter().map(|s| f64::from(s.1)).sum();
     let Some(least) = all.first() else { return };
-    out[1] = f64::from(least.0 * 1e3).ln();
+    out[1] = (least.0 * 1e3).ln();
     let places = [(0.25, 5), (0.5, 2), (0.75, 6), (0.95, 3), (0.99, 7)];
     let (mut sum, mut next) = (0.0, 0);
     for (rtt, segments) in &all {
         sum += f64::from(*segments);
         while next < places.len() && sum >= places[next].0 * weight {
-            out[places[next].1] = f64::from(rtt * 1e3).ln();
+            out[places[next].1] = (rtt * 1e3).ln();
             next += 1;
         }
     }
@@ -90,27 +98,28 @@ fn round_trips(flows: &[&[FitPacket]], out: &mut LogFigures) {
 
 /// A packet with the context that losses depend on.
 struct LossContext {
+    /// Seconds after the first packet.
     at: f64,
     bytes: f64,
     lost: bool,
-    /// The last known round trip in its flow.
-    rtt: f32,
+    /// The last known round trip in its flow, seconds.
+    rtt: Option<f64>,
 }
 
 /// The figures of losses: how they depend on waits and load, and how they cluster.
-fn losses(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
+fn losses(flows: &[&[LoggedPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
     let mut all: Vec<LossContext> = Vec::new();
+    let first = first_time(flows).unwrap_or_default();
     for flow in flows {
-        let mut rtt = f32::NAN;
+        let mut rtt = None;
         for p in *flow {
-            if p.rtt > 0.0 {
-                rtt = p.rtt;
-            }
-            all.push(LossContext { at: p.at, bytes: f64::from(p.bytes), lost: p.lost, rtt });
+            rtt = known_rtt(p).or(rtt);
+            let (at, lost) = (p.time.since(first).as_secs_f64(), p.fate != PacketFate::Passed);
+            all.push(LossContext { at, bytes: f64::from(p.bytes), lost, rtt });
         }
     }
     all.sort_by(|a, b| a.at.total_cmp(&b.at));
-    out[8] = rank_of_lost(all.iter().filter(|p| p.rtt > 0.0).map(|p| (f64::from(p.rtt), p.lost)));
+    out[8] = rank_of_lost(all.iter().filter_map(|p| Some((p.rtt?, p.lost))));
     out[9] = rank_of_lost(loads(&all, frame.rtt).into_iter().zip(&all).map(|(load, p)| (load, p.lost)));
     let (mut episodes, mut runs, mut lost) = (0.0f64, 0.0, 0.0);
     let (mut last, mut inside) = (f64::NEG_INFINITY, false);
@@ -169,7 +178,7 @@ fn rank_of_lost(samples: impl Iterator<Item = (f64, bool)>) -> f64 {
 
 /// A packet that came through.
 pub struct ThroughPacket {
-    /// Seconds since 1970.
+    /// Seconds after the first packet of all flows.
     pub at: f64,
     /// IP bytes.
     pub bytes: f64,
@@ -178,16 +187,16 @@ pub struct ThroughPacket {
 }
 
 /// The packets of all flows in the order in which they came through.
-pub fn arrivals(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Vec<ThroughPacket> {
+pub fn arrivals(flows: &[&[LoggedPacket]], frame: &SignatureFrame) -> Vec<ThroughPacket> {
     let mut all: Vec<ThroughPacket> = Vec::new();
+    let first = first_time(flows).unwrap_or_default();
     for flow in flows {
         let mut rtt = frame.rtt;
         for p in flow.iter() {
-            if p.rtt > 0.0 {
-                rtt = f64::from(p.rtt);
-            }
-            if !p.lost {
-                let at = if frame.before { p.at + rtt } else { p.at };
+            rtt = known_rtt(p).unwrap_or(rtt);
+            if p.fate == PacketFate::Passed {
+                let sent = p.time.since(first).as_secs_f64();
+                let at = if frame.before { sent + rtt } else { sent };
                 all.push(ThroughPacket { at, bytes: f64::from(p.bytes), rtt });
             }
         }
@@ -249,7 +258,7 @@ type Most = [(f64, f64); CURVE_TIMES.len()];
 
 impl CameThrough {
     /// Describes the packets of these flows; `None` if they are too few.
-    pub fn of(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<CameThrough> {
+    pub fn of(flows: &[&[LoggedPacket]], frame: &SignatureFrame) -> Option<CameThrough> {
         let mut figures = [f64::NAN; FIGURES];
         let through = arrivals(flows, frame);
         came_through(&through, frame, &mut figures);
@@ -292,15 +301,23 @@ fn train(all: &[ThroughPacket]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use track::PackedSpan;
 
     const FRAME: SignatureFrame = SignatureFrame { seconds: 100.0, rtt: 0.02, before: false };
 
-    /// A packet each millisecond; `fate` gives its round trip, and whether it is lost.
-    fn flow(n: u32, fate: impl Fn(u32) -> (f32, bool)) -> Vec<FitPacket> {
-        let one = |i: u32| {
-            let (rtt, lost) = fate(i);
-            let at = f64::from(i) * 1e-3;
-            FitPacket { at, rtt, bytes: 1500, payload: 1448, segments: 1, lost, again: false }
+    /// A packet each millisecond; `fate` gives its round trip, microseconds, and whether it is lost.
+    fn flow(n: u64, fate: impl Fn(u64) -> (u64, bool)) -> Vec<LoggedPacket> {
+        let one = |i: u64| {
+            let (rtt_us, lost) = fate(i);
+            LoggedPacket {
+                time: Time::from_nanos(i * 1_000_000),
+                bytes: 1500,
+                payload: 1448,
+                rtt: PackedSpan::known(Span::from_micros(rtt_us)),
+                segments: 1,
+                fate: if lost { PacketFate::LostDown } else { PacketFate::Passed },
+                ..LoggedPacket::default()
+            }
         };
         (0..n).map(one).collect()
     }
@@ -308,9 +325,9 @@ mod tests {
     #[test]
     fn a_full_queue_loses_after_the_longest_waits_and_random_loss_does_not() {
         // Waits rise over a hundred packets, and the last one is lost.
-        let queue = flow(5000, |i| (0.02 + (i % 100) as f32 * 1e-4, i % 100 == 99));
-        let random = flow(5000, |i| (0.02 + (i % 100) as f32 * 1e-4, i % 97 == 5));
-        let by_delay = |f: &[FitPacket]| signature(&[f], &FRAME)[8];
+        let queue = flow(5000, |i| (20_000 + i % 100 * 100, i % 100 == 99));
+        let random = flow(5000, |i| (20_000 + i % 100 * 100, i % 97 == 5));
+        let by_delay = |f: &[LoggedPacket]| signature(&[f], &FRAME)[8];
         assert!(by_delay(&queue) > 0.9, "{}", by_delay(&queue));
         assert!((by_delay(&random) - 0.5).abs() < 0.1, "{}", by_delay(&random));
     }
@@ -318,8 +335,8 @@ mod tests {
     #[test]
     fn the_arrival_curve_shows_rate_and_bucket() {
         // 12 Mbit/s, with a hundred packets at once at the start.
-        let mut packets = flow(4000, |_| (0.02, false));
-        packets.iter_mut().take(100).for_each(|p| p.at = 0.1);
+        let mut packets = flow(4000, |_| (20_000, false));
+        packets.iter_mut().take(100).for_each(|p| p.time = Time::from_nanos(100_000_000));
         let curve = CameThrough::of(&[&packets], &FRAME).unwrap();
         assert!((curve.rate * 8.0 / 12e6 - 1.0).abs() < 0.02, "{}", curve.rate);
         let bucket = curve.bucket(curve.rate);

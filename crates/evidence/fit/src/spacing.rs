@@ -130,10 +130,7 @@ mod tests {
                 bytes: 1500,
                 rtt: Some(Span::from_millis(20) + packet * acknowledged - Span::from_micros(10) * k).into(),
                 segments: 1,
-                again: false,
-                delay: Default::default(),
-                fate: PacketFate::Passed,
-                number: i as u32,
+                ..LoggedPacket::default()
             });
         }
         track

@@ -267,9 +267,10 @@ impl PacketLog {
     fn settle_front(&mut self, lose: &mut impl FnMut(SettledLoss)) {
         let Some(e) = self.pending.pop_front() else { return };
         self.base = self.base.wrapping_add(1);
-        let logged = |bytes: u32, segments: u16, rtt, fate| LoggedPacket {
+        let logged = |payload: u32, segments: u16, rtt, fate| LoggedPacket {
             time: e.time,
-            bytes: bytes.saturating_add((segments as u32).saturating_mul(e.header as u32)),
+            bytes: payload.saturating_add((segments as u32).saturating_mul(e.header as u32)),
+            payload,
             rtt,
             segments,
             again: e.again,
@@ -363,6 +364,7 @@ fn merge_back(packets: &mut [LoggedPacket], s: &LoggedPacket, merged: Span) -> b
             }
         };
         (last.bytes, last.segments) = (bytes, segments);
+        last.payload = last.payload.saturating_add(s.payload);
         return true;
     }
     false

@@ -348,8 +348,9 @@ impl BinRtts {
 }
 
 /// The fate of a packet, or of several merged ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketFate {
+    #[default]
     Passed,
     /// Lost between sender and capture.
     LostUp,
@@ -357,13 +358,15 @@ pub enum PacketFate {
     LostDown,
 }
 
-/// A packet that passed the vantage point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A data packet that passed the vantage point, or was lost before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedPacket {
     /// When it passed, nanoseconds since 1970.
     pub time: Time,
     /// IP bytes on the wire, including the headers of all segments of a super-packet.
     pub bytes: u32,
+    /// Payload bytes.
+    pub payload: u32,
     /// RTT of a packet that arrived, as in [`Track::rtt`]; unknown for retransmissions and before the first
     /// sample.
     pub rtt: PackedSpan,

@@ -48,7 +48,7 @@ pub(super) fn limiters_by_rate(
     path: PathFacts,
 ) -> Vec<LimiterCandidate> {
     let PathFacts { base, merged, .. } = path;
-    let view = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
+    let view = QueueView { rate, clocked: false, base, floor: None, merged };
     let found = FoundLimiter { rate, behind: path.behind, ..FoundLimiter::default() };
     let bucket = bucket(bucket_before_queue(arrivals, view), largest(arrivals));
     with_bucket(found, bucket)
@@ -147,7 +147,10 @@ pub(super) fn limiters_by_delays(
     };
     let passes = match behind {
         true => buckets(),
-        false => bucket_before_queue(arrivals, QueueView { rate: d.rate, clocked, base, floor, merged }),
+        false => bucket_before_queue(
+            arrivals,
+            QueueView { rate: d.rate, clocked, base, floor: Some(floor), merged },
+        ),
     };
     let bucket = bucket(passes, size);
     let found = FoundLimiter { fair, loss_gain, ..found };

@@ -152,8 +152,8 @@ mod tests {
             last = at;
             let lost = backlog + 1500.0 > bucket + queue;
             backlog += if lost { 0.0 } else { 1500.0 };
-            let rtt = (0.02 + (backlog - bucket).max(0.0) / RATE) as f32;
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            let delay = 0.02 + (backlog - bucket).max(0.0) / RATE;
+            out.push(PacketArrival::full(at, delay, lost, i));
         }
         out
     }

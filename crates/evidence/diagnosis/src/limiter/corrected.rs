@@ -103,7 +103,7 @@ mod tests {
             let passes = tokens >= 1500.0;
             tokens -= if passes { 1500.0 } else { 0.0 };
             let lost = !passes || i % elsewhere == elsewhere - 1;
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            out.push(PacketArrival::full(at, 0.05, lost, i));
         }
         out
     }

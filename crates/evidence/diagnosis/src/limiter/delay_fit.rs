@@ -70,7 +70,7 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
         if span < width || to - from < 8 {
             continue;
         }
-        let busy = (from..=to).filter(|i| departures.get(*i).wait > floor).count();
+        let busy = (from..=to).filter(|i| departures.get(*i).wait.is_some_and(|wait| wait > floor)).count();
         // A packet here and there has no delay sample.
         if busy * 10 >= (to - from + 1) * 8 {
             waited += to - from;
@@ -122,6 +122,7 @@ pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PackedSeconds;
     use super::super::model::delays::NOISE;
     use super::*;
 
@@ -134,16 +135,8 @@ mod tests {
                 now += 30e-6;
                 backlog = (backlog - rate * (now - last)).max(0.0) + 1500.0;
                 last = now;
-                let rtt = (0.05 + (backlog - burst).max(0.0) / rate) as f32;
-                out.push(PacketArrival {
-                    at: now,
-                    bytes: 1500.0,
-                    size: 1500.0,
-                    lost: false,
-                    rtt,
-                    flow: 0,
-                    entry: 0,
-                });
+                let delay = 0.05 + (backlog - burst).max(0.0) / rate;
+                out.push(PacketArrival::full(now, delay, false, 0));
             }
             now += 0.05;
         }
@@ -162,8 +155,10 @@ mod tests {
             let d = fit(&arrivals, rate);
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
         }
-        let flat: Vec<PacketArrival> =
-            queued(2.5e6, 0.0).into_iter().map(|a| PacketArrival { rtt: 0.05, ..a }).collect();
+        let flat: Vec<PacketArrival> = queued(2.5e6, 0.0)
+            .into_iter()
+            .map(|a| PacketArrival { delay: PackedSeconds::known(0.05), ..a })
+            .collect();
         let d = fit(&flat, 2.5e6);
         assert!(d.slope.abs() < 0.05, "{d:?}");
     }

@@ -1,7 +1,7 @@
 //! Packets in the order in which they leave a queue.
 
 use super::sort;
-use super::virtual_queue::{PacketArrival, flows, span};
+use super::virtual_queue::{PackedSeconds, PacketArrival, flows, span};
 
 /// The departure of a packet.
 #[derive(Clone, Copy)]
@@ -9,8 +9,8 @@ pub(super) struct Departure {
     /// Seconds.
     pub at: f64,
     pub bytes: f64,
-    /// Time that the packet waited, seconds; NaN where unknown.
-    pub wait: f64,
+    /// Time that the packet waited, seconds, if it is known.
+    pub wait: Option<f64>,
     /// The wait was measured for this packet, not for the packet of its flow before it.
     pub own: bool,
 }
@@ -19,8 +19,8 @@ pub(super) struct Departure {
 /// waits as long as the packet of its flow before it.
 pub(super) struct Departures<'a> {
     arrivals: &'a [PacketArrival],
-    /// Index of the packet, and its delay in seconds.
-    order: Vec<(u32, f32)>,
+    /// Index of the packet, and its delay, or that of the packet before it in its flow.
+    order: Vec<(u32, PackedSeconds)>,
     /// Packets were captured before they waited.
     before: bool,
     /// Delay without waiting, seconds.
@@ -31,20 +31,23 @@ impl<'a> Departures<'a> {
     /// Orders the packets whose delay is known, if they were captured `before` they waited; else all packets,
     /// as captured.
     pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
-        let mut last = vec![f32::NAN; flows(arrivals)];
+        let mut last = vec![PackedSeconds::UNKNOWN; flows(arrivals)];
         let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {
             let delay = &mut last[a.flow as usize];
-            *delay = if a.rtt.is_finite() { a.rtt } else { *delay };
+            *delay = a.delay.or(*delay);
             (i, *delay)
         });
-        let known = passed.filter(|p| !before || p.1.is_finite());
-        let at = |p: &(u32, f32)| arrivals[p.0 as usize].at + if before { p.1 as f64 } else { 0.0 };
+        let known = passed.filter(|p| !before || p.1.is_known());
+        let at = |p: &(u32, PackedSeconds)| {
+            let delay = p.1.get().filter(|_| before);
+            arrivals[p.0 as usize].at + delay.map_or(0.0, f64::from)
+        };
         Departures { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
     }
 
     /// Removes the packets whose delay is not known.
     pub fn known(mut self) -> Departures<'a> {
-        self.order.retain(|p| p.1.is_finite());
+        self.order.retain(|p| p.1.is_known());
         self
     }
 
@@ -55,9 +58,9 @@ impl<'a> Departures<'a> {
     pub fn get(&self, i: usize) -> Departure {
         let (arrival, delay) = self.order[i];
         let a = &self.arrivals[arrival as usize];
-        let wait = delay as f64 - self.base;
-        let at = if self.before { a.at + wait } else { a.at };
-        Departure { at, bytes: a.bytes as f64, wait, own: a.rtt.is_finite() }
+        let wait = delay.get().map(|delay| f64::from(delay) - self.base);
+        let at = a.at + wait.filter(|_| self.before).unwrap_or(0.0);
+        Departure { at, bytes: a.bytes as f64, wait, own: a.delay.is_known() }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Departure> {

@@ -62,6 +62,7 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PackedSeconds;
     use super::*;
 
     /// Packets at 1 MB/s, of which every 20th is lost and leaves a gap if `leaves_gap`.
@@ -70,15 +71,7 @@ mod tests {
         for i in 0..2000u32 {
             let lost = i % 20 == 19;
             at += if lost && !leaves_gap { 0.0 } else { 1.5e-3 };
-            out.push(PacketArrival {
-                at,
-                bytes: 1500.0,
-                size: 1500.0,
-                lost,
-                rtt: f32::NAN,
-                flow: 0,
-                entry: i,
-            });
+            out.push(PacketArrival::full(at, 0.02, lost, i));
         }
         out
     }
@@ -97,7 +90,7 @@ mod tests {
             bytes,
             size: 1500.0,
             lost,
-            rtt: f32::NAN,
+            delay: PackedSeconds::UNKNOWN,
             flow: 0,
             entry: 0,
         };

@@ -222,15 +222,7 @@ mod tests {
                 last = now;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(PacketArrival {
-                    at: now,
-                    bytes: 1500.0,
-                    size: 1500.0,
-                    lost,
-                    rtt: 0.05,
-                    flow: 0,
-                    entry: 0,
-                });
+                out.push(PacketArrival::full(now, 0.05, lost, 0));
             }
             now += random() * 2.0 * packets as f64 * 1500.0 / (rate * load);
         }
@@ -255,15 +247,8 @@ mod tests {
     fn an_undetermined_rate_is_reported_as_a_range() {
         // Five packets of each burst pass within a packet's time at the rate; then the bucket fills up.
         let burst = |i: u32| {
-            (0..2 + i % 6).map(move |k| PacketArrival {
-                at: i as f64 * 0.1 + k as f64 * 20e-6,
-                bytes: 1500.0,
-                size: 1500.0,
-                lost: k >= 5,
-                rtt: 0.1,
-                flow: 0,
-                entry: i,
-            })
+            (0..2 + i % 6)
+                .map(move |k| PacketArrival::full(i as f64 * 0.1 + k as f64 * 20e-6, 0.1, k >= 5, i))
         };
         let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
         let b = fit(&arrivals, 0.05, true).unwrap_or_default();
@@ -285,15 +270,7 @@ mod tests {
                 last = at;
                 let lost = tokens < 1500.0;
                 tokens -= if lost { 0.0 } else { 1500.0 };
-                out.push(PacketArrival {
-                    at,
-                    bytes: 1500.0,
-                    size: 1500.0,
-                    lost,
-                    rtt: 0.05,
-                    flow: 0,
-                    entry: k,
-                });
+                out.push(PacketArrival::full(at, 0.05, lost, k));
             }
             at += 0.5;
         }
@@ -317,7 +294,7 @@ mod tests {
             at += 0.01 / window as f64;
             let lost = window == 140 && lost_at.is_none();
             lost_at = if lost { Some(i) } else { lost_at };
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt: 0.05, flow: 0, entry: i });
+            out.push(PacketArrival::full(at, 0.05, lost, i));
             window += u32::from(i % window == 0 && window < 140);
             if lost_at.is_some_and(|l| i == l + 140) {
                 (window, lost_at) = (70, None);

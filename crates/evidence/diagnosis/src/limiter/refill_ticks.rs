@@ -52,7 +52,8 @@ pub(super) fn find_ticks(
     let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
     let models = likely_models(observed, (&ticks, &times), interval(&times)?).into_iter();
     let (RefilledModel { interval, refill, .. }, _) = models.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
+    let mut waits: Vec<f32> =
+        departures.iter().filter(|l| l.own).filter_map(|l| Some(l.wait? as f32)).collect();
     Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MAX_QUANTILE) as f64 })
 }
 
@@ -91,12 +92,12 @@ fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -
 /// behind them, each with the length of that pause in seconds. (No packet waits behind one whose ACK is
 /// delayed.)
 fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
-    let waits = |l: &Departure| l.wait > floor;
+    let wait = |l: &Departure| l.wait.filter(|wait| *wait > floor);
     let hold = |i: usize| {
         let l = departures.get(i);
-        let held = (l.at - departures.get(i - 1).at).min(l.wait);
-        let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
-        let is_hold = l.own && waits(&l) && held > floor && others(departures.get(i + 1));
+        let held = (l.at - departures.get(i - 1).at).min(wait(&l)?);
+        let next = departures.get(i + 1);
+        let is_hold = l.own && held > floor && next.at - wait(&next)? < l.at;
         is_hold.then_some((i, held))
     };
     (1..departures.len().saturating_sub(1)).filter_map(hold).collect()
@@ -220,8 +221,7 @@ mod tests {
                 tokens -= SIZE;
                 left.push(leaves);
             }
-            let rtt = if lost { f32::NAN } else { (leaves - at + BASE) as f32 };
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            out.push(PacketArrival::full(at, leaves - at + BASE, lost, i));
         }
         out
     }
@@ -252,8 +252,7 @@ mod tests {
         for i in 0..6000u32 {
             at += if i % 40 == 0 { 0.005 + chance(&mut state, 0.016) } else { 20e-6 };
             free = free.max(at) + SIZE / 4e6;
-            let rtt = (free - at + BASE) as f32;
-            link.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
+            link.push(PacketArrival::full(at, free - at + BASE, false, i));
         }
         assert!(found(&link).is_none());
         // One window per round trip, with jitter of a few percent.
@@ -262,16 +261,8 @@ mod tests {
             if i % 40 == 0 {
                 at += BASE + 0.001 + chance(&mut state, 0.003);
             }
-            let rtt = (BASE + 0.001 + chance(&mut state, 0.003)) as f32;
-            window.push(PacketArrival {
-                at,
-                bytes: 1500.0,
-                size: 1500.0,
-                lost: false,
-                rtt,
-                flow: 0,
-                entry: i,
-            });
+            let rtt = BASE + 0.001 + chance(&mut state, 0.003);
+            window.push(PacketArrival::full(at, rtt, false, i));
         }
         assert!(found(&window).is_none());
         assert!(found(&[]).is_none());

@@ -78,8 +78,8 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
             between += arrivals[to].bytes as f64;
         }
         let b = &arrivals[to];
-        let (sent, later) = (b.at - a.at, (b.rtt - a.rtt) as f64);
-        // False where an RTT is unknown.
+        let Some((first, last)) = a.delay.get().zip(b.delay.get()) else { continue };
+        let (sent, later) = (b.at - a.at, (last - first) as f64);
         if between >= MIN_DISTANCE_BYTES && a.flow == b.flow && sent < BURST_SHARE * (sent + later) {
             rates.push((between / (sent + later)) as f32);
         }
@@ -93,7 +93,7 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
 /// bytes a second. Each difference is capped at `most`.
 fn differ(arrivals: &[PacketArrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
     rtts.clear();
-    rtts.extend(behind_line(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
+    rtts.extend(behind_line(arrivals, rate).filter(|a| !a.lost).filter_map(|a| a.delay.get()));
     let middle = quantile(rtts, 0.5) as f64;
     let sum: f64 = rtts.iter().map(|r| (*r as f64 - middle).abs().min(most)).sum();
     sum / rtts.len().max(1) as f64
@@ -104,7 +104,8 @@ pub(super) fn behind_line(arrivals: &[PacketArrival], rate: f64) -> impl Iterato
     let mut free = f64::NEG_INFINITY;
     arrivals.iter().map(move |a| {
         free = free.max(a.at) + a.bytes as f64 / rate;
-        PacketArrival { at: free, rtt: a.rtt - (free - a.at - a.size as f64 / rate) as f32, ..*a }
+        let waited = free - a.at - a.size as f64 / rate;
+        PacketArrival { at: free, delay: a.delay.less(waited as f32), ..*a }
     })
 }
 
@@ -134,8 +135,7 @@ mod tests {
             let lost = backlog + 1500.0 > BURST;
             backlog += if lost { 0.0 } else { 1500.0 };
             free = if line_first || !lost { through } else { free };
-            let rtt = if lost { f32::NAN } else { (through - at + 0.02) as f32 };
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            out.push(PacketArrival::full(at, through - at + 0.02, lost, i));
         }
         out
     }

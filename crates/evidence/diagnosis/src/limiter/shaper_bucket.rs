@@ -21,9 +21,9 @@ pub(super) struct QueueView {
     pub clocked: bool,
     /// Delay without waiting, seconds.
     pub base: f64,
-    /// Least delay that counts as waiting, seconds; -inf where waits are not known, so that every packet
+    /// Least delay that counts as waiting, seconds; `None` where waits are not known, so that every packet
     /// counts.
-    pub floor: f64,
+    pub floor: Option<f64>,
     /// An arrival may stand for several packets, with their mean delay.
     pub merged: bool,
 }
@@ -34,7 +34,8 @@ struct PassedPacket {
     at: f64,
     bytes: f64,
     size: f64,
-    wait: f64,
+    /// Seconds, if known.
+    wait: Option<f64>,
     flow: u16,
 }
 
@@ -53,9 +54,10 @@ pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -
 /// Returns the packets that passed, in the order of their arrival.
 fn passed(arrivals: &[PacketArrival], seen: QueueView) -> impl Iterator<Item = PassedPacket> + Clone {
     arrivals.iter().filter(|a| !a.lost).map(move |a| {
-        let delay = a.rtt as f64;
-        let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
-        PassedPacket { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
+        let delay = a.delay.get().map(f64::from);
+        let at = a.at + delay.filter(|_| seen.clocked).unwrap_or(0.0);
+        let wait = delay.map(|delay| delay - seen.base);
+        PassedPacket { at, bytes: a.bytes as f64, size: a.size as f64, wait, flow: a.flow }
     })
 }
 
@@ -72,7 +74,7 @@ fn values(passed: impl Iterator<Item = PassedPacket>, most: usize, seen: QueueVi
         backlog = drained(backlog, seen.rate, p.at - last);
         last = p.at;
         let own = if seen.merged { p.size } else { p.bytes };
-        if p.wait > seen.floor || seen.floor == f64::NEG_INFINITY {
+        if seen.floor.is_none_or(|floor| p.wait.is_some_and(|wait| wait > floor)) {
             out.push(((backlog + own) as f32, p.flow));
         }
         backlog += p.bytes;
@@ -111,6 +113,7 @@ fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PackedSeconds;
     use super::super::model::delays::{LimiterDelays, NOISE};
     use super::*;
 
@@ -136,27 +139,19 @@ mod tests {
         let come: Vec<f64> = (0..60).flat_map(|i| vec![i as f64 * 0.08; 20 + 3 * i]).collect();
         let between = stage(&come, access, 1500.0, 1500.0);
         let leave = stage(&between, rate, burst, 1500.0);
-        let arrival = |(at, out): (&f64, &f64)| PacketArrival {
-            at: *at,
-            bytes: 1500.0,
-            size: 1500.0,
-            lost: false,
-            rtt: (out - at + BASE) as f32,
-            flow: 0,
-            entry: 0,
-        };
+        let arrival = |(at, out): (&f64, &f64)| PacketArrival::full(*at, out - at + BASE, false, 0);
         come.iter().zip(&leave).map(arrival).collect()
     }
 
     /// The packets of [`captured_before`], captured behind the shaper.
     fn captured_behind(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
         let mut out = captured_before(access, rate, burst);
-        out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
+        out.iter_mut().for_each(|a| a.at += a.delay.get().map_or(0.0, f64::from) - BASE);
         out
     }
 
     fn view(rate: f64) -> QueueView {
-        QueueView { rate, clocked: false, base: BASE, floor: 0.0025, merged: false }
+        QueueView { rate, clocked: false, base: BASE, floor: Some(0.0025), merged: false }
     }
 
     #[test]
@@ -194,7 +189,8 @@ mod tests {
         let rate = 1e6;
         let mut out = captured_behind(3e7, rate, 1500.0);
         let mut short = captured_before(3e7, rate, 1500.0);
-        short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 0.00401));
+        let delay = PackedSeconds::known((BASE + 0.004) as f32);
+        short.iter_mut().for_each(|a| (a.flow, a.delay, a.at) = (1, delay, a.at + 0.00401));
         out.extend(short);
         out.sort_by(|a, b| a.at.total_cmp(&b.at));
         assert_eq!(bucket_before_queue(&out, view(2.0 * rate)), None);
@@ -204,8 +200,8 @@ mod tests {
     fn without_known_waits_the_most_frequent_value_is_the_bucket() {
         let rate = 1e6;
         let mut out = captured_behind(3e7, rate, 60e3);
-        out.iter_mut().for_each(|a| a.rtt = f32::NAN);
-        let unknown = QueueView { floor: f64::NEG_INFINITY, ..view(rate) };
+        out.iter_mut().for_each(|a| a.delay = PackedSeconds::UNKNOWN);
+        let unknown = QueueView { floor: None, ..view(rate) };
         let k = bucket_before_queue(&out, unknown).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }

@@ -11,6 +11,7 @@
 //! packets beyond it is what the bucket explains. The log likelihood ratio of the two is the bucket's gain.
 
 use super::sort::{key, value_of};
+use track::PackedSpan;
 
 /// Packets that a coarse search uses; longer logs are thinned first.
 pub(super) const COARSE_PACKETS: usize = 40_000;
@@ -28,8 +29,52 @@ pub(super) const NEARLY_LOST_SHARE: f64 = 0.7;
 /// Share of the distance to the limit by which a loss raises the backlog.
 pub(super) const PULL_SHARE: f64 = 0.3;
 
+/// A time in seconds, or unknown, in the space of an `f32`: lists of arrivals are the most memory that a
+/// diagnosis needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedSeconds(f32);
+
+impl PackedSeconds {
+    pub const UNKNOWN: PackedSeconds = PackedSeconds(f32::NAN);
+
+    /// Stores `seconds`, which must not be NaN.
+    #[inline]
+    pub const fn known(seconds: f32) -> PackedSeconds {
+        PackedSeconds(seconds)
+    }
+
+    /// Returns the seconds if they are known.
+    #[inline]
+    pub fn get(self) -> Option<f32> {
+        self.is_known().then_some(self.0)
+    }
+
+    #[inline]
+    pub fn is_known(self) -> bool {
+        !self.0.is_nan()
+    }
+
+    /// Returns the time less `seconds`; unknown stays unknown.
+    #[inline]
+    pub fn less(self, seconds: f32) -> PackedSeconds {
+        PackedSeconds(self.0 - seconds)
+    }
+
+    /// Returns this time, or `other` if this one is unknown.
+    #[inline]
+    pub fn or(self, other: PackedSeconds) -> PackedSeconds {
+        if self.is_known() { self } else { other }
+    }
+}
+
+impl From<PackedSpan> for PackedSeconds {
+    fn from(span: PackedSpan) -> PackedSeconds {
+        span.get().map_or(PackedSeconds::UNKNOWN, |span| PackedSeconds(span.as_micros() as f32 * 1e-6))
+    }
+}
+
 /// A packet as it came to the limiter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketArrival {
     /// Arrival, seconds since any origin.
     pub at: f64,
@@ -38,12 +83,22 @@ pub(crate) struct PacketArrival {
     /// Bytes of one packet.
     pub size: f32,
     pub lost: bool,
-    /// RTT, seconds; NaN where unknown.
-    pub rtt: f32,
+    /// RTT, or delay from the sender to the capture.
+    pub delay: PackedSeconds,
     /// Index of its flow.
     pub flow: u16,
     /// Place of the packet in the flow's log.
     pub entry: u32,
+}
+
+#[cfg(test)]
+impl PacketArrival {
+    /// A packet of 1500 bytes of the first flow at `at` seconds. `delay`, in seconds, is unknown if the
+    /// packet was lost.
+    pub fn full(at: f64, delay: f64, lost: bool, entry: u32) -> PacketArrival {
+        let delay = if lost { PackedSeconds::UNKNOWN } else { PackedSeconds::known(delay as f32) };
+        PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, delay, flow: 0, entry }
+    }
 }
 
 /// Returns the size of the largest packet, bytes; 0 where there are none.
@@ -58,7 +113,7 @@ pub(super) fn flows(arrivals: &[PacketArrival]) -> usize {
 
 /// Whether the delay of any packet is known.
 pub(super) fn has_delays(arrivals: &[PacketArrival]) -> bool {
-    arrivals.iter().any(|a| a.rtt.is_finite())
+    arrivals.iter().any(|a| a.delay.is_known())
 }
 
 /// Returns the times of the first and the last packet, seconds.

@@ -6,7 +6,7 @@ use super::too_big::SizeStall;
 use super::vantage::are_waits_unseen;
 use crate::limiter::loss_delay::delay_at_losses;
 use crate::limiter::loss_gaps::all_gaps_closed;
-use crate::limiter::{LimiterPackets, micros, micros32, seconds};
+use crate::limiter::{LimiterPackets, PackedSeconds, micros, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
@@ -129,8 +129,8 @@ impl LossDelay {
     }
 
     /// Whether a packet lost at this delay was lost at a full queue.
-    fn is_full(&self, delay: f32) -> bool {
-        if delay.is_finite() { delay > FULL_QUEUE_SHARE * self.delay } else { self.all }
+    fn is_full(&self, delay: PackedSeconds) -> bool {
+        delay.get().map_or(self.all, |delay| delay > FULL_QUEUE_SHARE * self.delay)
     }
 }
 
@@ -192,7 +192,8 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
         // A packet that waits longer than RTprop waits in a full link's queue, even if every packet waits as
         // long.
         for (i, s) in t.log.iter().enumerate() {
-            let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDING_DELAY_S);
+            let is_long = |delay: f32| f64::from(delay) > base.max(STANDING_DELAY_S);
+            let stands = fate == PacketFate::LostDown && delay[i].get().is_some_and(is_long);
             full[i] |= s.fate == fate && stands;
         }
         let Some(usual) = LossDelay::of(&mut losses, &mut passed, base).or(of_all) else { continue };
@@ -205,7 +206,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
 
 /// Returns the delay at each packet with which losses are compared: the RTT behind the capture, the delay to
 /// the capture before it.
-fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
+fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<PackedSeconds> {
     if fate == PacketFate::LostDown { round_trips(t, base) } else { delays_to_capture(t) }
 }
 
@@ -213,17 +214,17 @@ fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
 fn collect_delays(
     t: &Track,
     fate: PacketFate,
-    delay: &[f32],
+    delay: &[PackedSeconds],
     rtt: f64,
     losses: &mut Vec<f32>,
     passed: &mut Vec<f32>,
 ) {
     let mut until = f64::NEG_INFINITY;
-    for (s, d) in t.log.iter().zip(delay).filter(|(_, d)| d.is_finite()) {
+    for (s, delay) in t.log.iter().zip(delay).filter_map(|(s, delay)| Some((s, delay.get()?))) {
         if s.rtt.is_known() {
-            passed.push(*d);
+            passed.push(delay);
         } else if s.fate == fate && seconds(s.time) > until {
-            losses.push(*d);
+            losses.push(delay);
             until = seconds(s.time) + VALID_ROUND_TRIPS * rtt;
         }
     }
@@ -231,25 +232,26 @@ fn collect_delays(
 
 /// Returns each packet's RTT above the least, seconds, or the last known one. The lesser of two neighbours
 /// counts, because ACKs are occasionally delayed.
-fn round_trips(t: &Track, base: f64) -> Vec<f32> {
-    let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
+fn round_trips(t: &Track, base: f64) -> Vec<PackedSeconds> {
+    let (mut last, mut least, mut until) = (None, PackedSeconds::UNKNOWN, f64::INFINITY);
     let rtt_at = |s: &LoggedPacket| {
         let at = seconds(s.time);
         if let Some(rtt) = s.rtt.get() {
             let now = (micros(rtt) - base) as f32;
-            (last, least, until) = (now, now.min(last), at + VALID_ROUND_TRIPS * (base + now as f64));
+            least = PackedSeconds::known(last.map_or(now, |last| now.min(last)));
+            (last, until) = (Some(now), at + VALID_ROUND_TRIPS * (base + now as f64));
         }
-        if at < until { least } else { f32::NAN }
+        if at < until { least } else { PackedSeconds::UNKNOWN }
     };
     t.log.iter().map(rtt_at).collect()
 }
 
 /// Returns each packet's delay to the capture above the least, seconds, or the last known one.
-fn delays_to_capture(t: &Track) -> Vec<f32> {
-    let mut last = f32::NAN;
+fn delays_to_capture(t: &Track) -> Vec<PackedSeconds> {
+    let mut last = PackedSeconds::UNKNOWN;
     let delay_at = |s: &LoggedPacket| {
-        if s.fate == PacketFate::Passed && s.delay.is_known() {
-            last = micros32(s.delay.get());
+        if s.fate == PacketFate::Passed {
+            last = PackedSeconds::from(s.delay).or(last);
         }
         last
     };
@@ -273,10 +275,8 @@ mod tests {
                 bytes: 1500,
                 rtt: if place < 9 { PackedSpan::known(rtt) } else { PackedSpan::UNKNOWN },
                 segments: 1,
-                again: false,
-                delay: PackedSpan::UNKNOWN,
                 fate: if place < 9 { PacketFate::Passed } else { PacketFate::LostDown },
-                number: i as u32,
+                ..LoggedPacket::default()
             }
         };
         Track { log: (0..400).map(packet).collect(), ..Track::default() }

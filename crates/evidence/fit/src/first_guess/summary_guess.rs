@@ -7,6 +7,7 @@ use crate::observed::{ObservedFlow, ObservedPath};
 use crate::series::{FlowSeries, SeriesInterval, SummarySeries};
 use crate::verdict::{SummaryVerdict, VerdictKind};
 use result::diagnosis::{Limiter, LimiterKind};
+use track::PacketFate;
 
 /// Cost of a kind without a diagnosis: how much rarer it is than a link among the drawn cases.
 fn rarity_of_all(kind: LimiterKind) -> f64 {
@@ -120,7 +121,7 @@ pub fn of_capture(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
 /// The series of a captured flow.
 fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
     let m = &f.flow.measures;
-    let first = f.facts.packets.first()?.at;
+    let first = f.facts.packets.first()?.time;
     let width = (seen.span_s / CAPTURE_BINS).max(BIN_ROUND_TRIPS * m.rtt_ms.min / 1e3).max(MIN_BIN_S);
     let count = (f.flow.duration_s / width).floor() as usize;
     let begin = f.flow.start_s - seen.start_s;
@@ -133,10 +134,12 @@ fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
     };
     let mut intervals: Vec<SeriesInterval> = (0..count).map(interval).collect();
     for p in f.facts.packets.iter() {
-        let Some(bin) = intervals.get_mut(((p.at - first) / width) as usize) else { break };
-        bin.bytes += if p.lost { 0.0 } else { f64::from(p.payload) };
+        let Some(bin) = intervals.get_mut((p.time.since(first).as_secs_f64() / width) as usize) else {
+            break;
+        };
+        bin.bytes += if p.fate == PacketFate::Passed { f64::from(p.payload) } else { 0.0 };
         bin.retransmits = bin.retransmits.map(|r| r + f64::from(u8::from(p.again)));
-        bin.rtt_s = if p.rtt.is_nan() { bin.rtt_s } else { Some(f64::from(p.rtt)) };
+        bin.rtt_s = p.rtt.get().map(|rtt| rtt.as_secs_f64()).or(bin.rtt_s);
     }
     let min_rtt_s = Some(m.rtt_ms.min / 1e3).filter(|r| *r > 0.0);
     Some(FlowSeries { mss: Some(f64::from(m.mss_bytes)), min_rtt_s, intervals, ..FlowSeries::default() })

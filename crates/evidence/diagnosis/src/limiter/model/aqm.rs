@@ -103,8 +103,8 @@ impl PredictedLosses {
         let (mut law, mut last) = (ControlLaw::default(), None);
         for (i, a) in queue.iter().enumerate() {
             // CoDel measures the wait until a packet reaches the head of the queue, without its transmission.
-            let own =
-                (!a.lost && a.rtt.is_finite()).then(|| f64::from(a.rtt) - base - f64::from(a.size) / rate);
+            let delay = a.delay.get().filter(|_| !a.lost);
+            let own = delay.map(|delay| f64::from(delay) - base - f64::from(a.size) / rate);
             // A delayed ACK makes a wait look longer: take the lesser of two.
             let Some(wait) = own.into_iter().chain(last).reduce(f64::min) else { continue };
             last = own.or(last);

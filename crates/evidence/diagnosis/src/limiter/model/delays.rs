@@ -58,8 +58,9 @@ type CurveBin = (f64, [f64; 2]);
 impl LimiterDelays {
     /// Takes the packets whose delay is known.
     pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f64) -> LimiterDelays {
-        let known = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost && a.rtt.is_finite());
-        let points: Vec<(f64, f32)> = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
+        let passed = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost);
+        let points: Vec<(f64, f32)> =
+            passed.filter_map(|(a, depth)| Some((depth as f64, a.delay.get()?))).collect();
         let (rate, limit) = (b.rate, b.burst);
         let (max_delay, curve) = (max_delay(&points), curve(&points, limit, rate));
         LimiterDelays { points, size: largest(arrivals), rate, limit, base: None, noise, max_delay, curve }
@@ -296,8 +297,8 @@ fn points(
         }
         // The delay of merged packets is the mean of theirs.
         let own = if merged { 0.5 * (a.size + a.bytes) } else { a.bytes };
-        if a.rtt.is_finite() && a.at - began <= span {
-            points.push((queue.before(a.flow, own as f64), a.rtt));
+        if let Some(delay) = a.delay.get().filter(|_| a.at - began <= span) {
+            points.push((queue.before(a.flow, own as f64), delay));
         }
         queue.add(a.flow, a.bytes as f64);
     }
@@ -321,8 +322,8 @@ mod tests {
             last = at;
             let lost = backlog + 1500.0 > bucket + queue;
             backlog += if lost { 0.0 } else { 1500.0 };
-            let rtt = (0.05 + (backlog - bucket).max(0.0) / RATE + elsewhere(i)) as f32;
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
+            let delay = 0.05 + (backlog - bucket).max(0.0) / RATE + elsewhere(i);
+            out.push(PacketArrival::full(at, delay, lost, i));
         }
         out
     }

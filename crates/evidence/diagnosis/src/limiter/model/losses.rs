@@ -89,19 +89,19 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
 /// queue's rate: packets are lost with one probability while the delay is above a threshold, and with another
 /// below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
-    let mut last: Vec<f32> = Vec::new();
+    let mut last: Vec<Option<f32>> = Vec::new();
     let mut delays: Vec<(f32, f64, bool)> = Vec::new();
     for a in begin(arrivals) {
         if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, f32::NAN);
+            last.resize(a.flow as usize + 1, None);
         }
         let now = &mut last[a.flow as usize];
-        if !a.lost && a.rtt.is_finite() {
-            *now = a.rtt;
+        if !a.lost {
+            *now = a.delay.get().or(*now);
         }
-        if now.is_finite() {
+        if let Some(delay) = *now {
             let count = if a.lost { 1.0 } else { f64::from((a.bytes / a.size).max(1.0)) };
-            delays.push((*now, count, a.lost));
+            delays.push((delay, count, a.lost));
         }
     }
     let losses: Vec<f32> = delays.iter().filter(|s| s.2).map(|s| s.0).collect();

@@ -110,7 +110,8 @@ impl RefilledModel {
         // For each alternative: residuals of the ticks, and of the alternative, seconds.
         let (mut off, mut before) = ([[0.0f64; 2]; 3], f64::NEG_INFINITY);
         for d in departures.iter().filter(|d| d.at >= first) {
-            let came = d.at - d.wait;
+            let Some(wait) = d.wait else { continue };
+            let came = d.at - wait;
             let from = before.max(came);
             let by_link = |rate: f64| came.max(before + d.bytes / rate);
             let by_ticks = bucket.leaves(from, d.at, d.bytes);

@@ -3,7 +3,7 @@
 use super::super::departures::Departures;
 use super::super::rate_search::fit;
 use super::super::refill_ticks::find_ticks;
-use super::super::virtual_queue::{CHANCE_GAIN, PacketArrival, TokenBucketFit, depths_of};
+use super::super::virtual_queue::{CHANCE_GAIN, PackedSeconds, PacketArrival, TokenBucketFit, depths_of};
 use super::aqm::managed_queue;
 use super::delays::{LimiterDelays, NOISE};
 use super::{SURE_LEAD, loss_gain, losses};
@@ -53,7 +53,7 @@ fn through_of(stage: serde_json::Value, flows: u16) -> Vec<PacketArrival> {
             bytes: size as f32,
             size: size as f32,
             lost: true,
-            rtt: f32::NAN,
+            delay: PackedSeconds::UNKNOWN,
             flow,
             entry: id as u32,
         });
@@ -62,7 +62,7 @@ fn through_of(stage: serde_json::Value, flows: u16) -> Vec<PacketArrival> {
     left.extend(out.sent.iter().map(|s| (s.1.id, s.0)));
     for (id, at) in left {
         let a = &mut arrivals[id as usize];
-        (a.lost, a.rtt) = (false, (at.as_nanos() as f64 * 1e-9 - a.at) as f32);
+        (a.lost, a.delay) = (false, PackedSeconds::known((at.as_nanos() as f64 * 1e-9 - a.at) as f32));
     }
     arrivals
 }
@@ -100,7 +100,8 @@ fn a_shaper_delays_the_backlog_beyond_its_bucket_and_a_link_all_of_it() {
         assert!(arrivals.iter().all(|a| !a.lost));
         for (a, depth) in arrivals.iter().zip(depths_of(&arrivals, &bucket(BUCKET))) {
             let predicted = (depth as f64 - burst).max(0.0) / RATE;
-            assert!((a.rtt as f64 - predicted).abs() < 2e-6, "{a:?} {predicted}");
+            let delay = a.delay.get().map_or(f64::NAN, f64::from);
+            assert!((delay - predicted).abs() < 2e-6, "{a:?} {predicted}");
         }
     }
 }
@@ -112,7 +113,10 @@ fn delay_predicts_losses_of_a_full_queue_but_not_of_a_policer() {
     assert!(losses::gain_by_delay(&link, 0.01) > 50.0);
     let mut policed =
         through(json!({ "kind": "policer", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B" }));
-    policed.iter_mut().enumerate().for_each(|(i, a)| a.rtt = (i * 37 % 50) as f32 * 1e-4);
+    policed
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, a)| a.delay = PackedSeconds::known((i * 37 % 50) as f32 * 1e-4));
     assert!(losses::gain_by_delay(&policed, 0.01) < 20.0);
     // Less what a second limiter costs.
     let second = loss_gain(&policed, &bucket(BUCKET), 0.01);
@@ -190,8 +194,8 @@ fn a_window_that_repeatedly_exceeds_the_bucket_is_not_limited_by_it() {
         at += 0.01 / window as f64;
         let lost = window == 140 && lost_at.is_none();
         lost_at = if lost { Some(i) } else { lost_at };
-        let (bytes, size, rtt) = (1500.0, 1500.0, f32::NAN);
-        arrivals.push(PacketArrival { at, bytes, size, lost, rtt, flow: 0, entry: i });
+        let (bytes, size, delay) = (1500.0, 1500.0, PackedSeconds::UNKNOWN);
+        arrivals.push(PacketArrival { at, bytes, size, lost, delay, flow: 0, entry: i });
         window += u32::from(i % window == 0 && window < 140);
         if lost_at.is_some_and(|l| i == l + 140) {
             (window, lost_at) = (70, None);
