@@ -307,6 +307,8 @@ pub struct RejectedLimiter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureNeed {
+    /// Packets; only the counters of the kernel were read.
+    Packets,
     /// Every packet; this capture was sampled, filtered, or dropped packets.
     EveryPacket,
     /// Both directions.
@@ -325,7 +327,8 @@ pub enum CaptureNeed {
 
 impl CaptureNeed {
     /// All needs, in the order of the declaration.
-    pub const ALL: [CaptureNeed; 7] = [
+    pub const ALL: [CaptureNeed; 8] = [
+        CaptureNeed::Packets,
         CaptureNeed::EveryPacket,
         CaptureNeed::BothDirections,
         CaptureNeed::WholeHeaders,
@@ -338,6 +341,7 @@ impl CaptureNeed {
     /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
+            CaptureNeed::Packets => "packets",
             CaptureNeed::EveryPacket => "every-packet",
             CaptureNeed::BothDirections => "both-directions",
             CaptureNeed::WholeHeaders => "whole-headers",
@@ -601,6 +605,10 @@ pub struct PacketProof {
     pub packets: Vec<u32>,
     /// Number of all such packets.
     pub total: u64,
+    /// For lost packets, number of round trips with such losses; losses within a round trip count once,
+    /// because congestion control responds to them once (RFC 5681 section 4.3).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub episodes: Option<u64>,
     /// A display filter for Wireshark and tshark (`-Y`) that selects the packets.
     pub filter: String,
 }

@@ -4,7 +4,9 @@ mod summary_guess;
 
 use crate::cross::{CrossSpan, cross};
 use crate::observed::{BUCKET_STDERR, ObservedPath, ProposedBucket, RATE_STDERR};
-use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, PolicerScope};
+use crate::path_model::{
+    FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, MAX_LOSS_RUN, PolicerScope,
+};
 use crate::policers;
 use crate::signature::{CameThrough, SignatureFrame, known_rtt};
 use result::Cause;
@@ -407,7 +409,7 @@ fn losses(seen: &ObservedPath, path: &mut FittedPath) {
         return;
     }
     path.loss = lost / packets;
-    path.loss_run = (lost / runs.max(1.0)).max(1.0);
+    path.loss_run = (lost / runs.max(1.0)).clamp(1.0, MAX_LOSS_RUN);
     path.free.push((FitParameter::Loss, (1.0 / lost).sqrt().clamp(0.05, 0.5)));
     if lost > 10.0 {
         path.free.push((FitParameter::LossRun, 0.3));

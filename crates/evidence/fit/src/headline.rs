@@ -21,6 +21,8 @@ const MAX_RESENT_ERROR: f64 = 0.01;
 const MAX_DEVIATIONS: f64 = 2.0;
 /// … unless it is larger than this share.
 const MAX_CHANCE_ERROR: f64 = 0.5;
+/// Runs that differ by more than this share of their goodput (standard deviation) predict nothing.
+const MAX_SPREAD_SHARE: f64 = 0.5;
 /// Confidence below which the kind is unknown, and below which it is only probable.
 const MIN_PROBABLE: f64 = 0.5;
 const MIN_CERTAIN: f64 = 0.8;
@@ -40,6 +42,10 @@ pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) 
         && !within(c.goodput_mbps, f.goodput_mbps, s.goodput_mbps)
     {
         all.push(format!("goodput differs by {}", percent(c.goodput_mbps, f.goodput_mbps)));
+    }
+    if s.goodput_mbps > MAX_SPREAD_SHARE * f.goodput_mbps {
+        let share = 100.0 * s.goodput_mbps / f.goodput_mbps.max(1e-9);
+        all.push(format!("goodput varies by {share:.0} % from run to run"));
     }
     for (name, a, b, spread) in [
         ("the median RTT", c.rtt_p50_ms, f.rtt_p50_ms, s.rtt_p50_ms),
@@ -153,7 +159,7 @@ fn what(fit: &Fit) -> String {
         },
         "shaper" => format!("a shaper{rate}{bucket}"),
         "link" => format!("a line{rate}"),
-        _ => format!("a path without a visible limit{}", value(", but random loss of ", "random loss")),
+        _ => format!("without a visible limit{}", value(", but with random loss of ", "random loss")),
     };
     format!("{what}{}", value(", base RTT ", "base RTT"))
 }
@@ -292,7 +298,7 @@ mod tests {
             assert!(said.contains(says) && said.contains("Nearest: the path is a policer"), "{said}");
             // Large standard deviations from seed to seed excuse a difference of up to 50 %.
             let spread =
-                FitFigures { goodput_mbps: 20.0, rtt_p95_ms: 1e3, retransmitted_share: 0.05, ..captured };
+                FitFigures { goodput_mbps: 15.0, rtt_p95_ms: 1e3, retransmitted_share: 0.05, ..captured };
             let fit = Fit { compared: FitComparison { spread, ..compared }, ..fit };
             let still_bad = fitted.rtt_p95_ms < 100.0;
             assert_eq!(headline(&fit, &ObservedPath::default()).starts_with("The fit is bad"), still_bad);
@@ -349,7 +355,7 @@ mod tests {
         begins(text_of("policer", 0), "The path is a policer: simulated");
         begins(text_of("shaper", 0), "The path is a shaper: simulated");
         begins(text_of("link", 0), "The path is a line: simulated");
-        begins(text_of("none", 0), "The path is a path without a visible limit: simulated");
+        begins(text_of("none", 0), "The path is without a visible limit: simulated");
         let each =
             || vec![FitPolicer { flows: vec!["f1".into()], rate_mbps: 5.0, bucket_kb: 9.0, per_flow: true }];
         begins(

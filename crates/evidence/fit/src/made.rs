@@ -226,6 +226,9 @@ pub fn fit(
     let not_shown = not_shown::not_shown(seen, best, &fit);
     fit.not_shown = not_shown.iter().map(|words| words.en.clone()).collect();
     fit.headline = headline(&fit, seen);
+    if not_shown::is_first_guess(best) {
+        fit.headline += " The search did not run: all numbers are first guesses.";
+    }
     fit.scenario = write::scenario(&fit, best, &frame);
     Ok(MadeFit { fit, not_shown, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
 }

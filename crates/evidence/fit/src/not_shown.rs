@@ -16,6 +16,11 @@ fn words(en: impl Into<String>, zh: impl Into<String>) -> FitWords {
 /// A number is reported as open if the greatest value that fits is more than this many times the least.
 const RANGE_RATIO: f64 = 1.22;
 
+/// Whether the numbers are those with which the search would have begun.
+pub(crate) fn is_first_guess(best: &TriedPath) -> bool {
+    best.ranges.is_empty() && !best.path.free.is_empty()
+}
+
 /// What the capture does not show, a sentence each.
 pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<FitWords> {
     let mut all: Vec<FitWords> = fit.other_kinds.iter().map(other_kind).collect();
@@ -29,10 +34,10 @@ pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec
             "一直存在的背景流量：链路速率是它剩下的部分",
         ));
     }
-    if best.ranges.is_empty() && !best.path.free.is_empty() {
+    if is_first_guess(best) {
         all.push(words(
-            "the numbers that were to be searched: the search ended before its first round, they are first guesses",
-            "需要搜索的数值：搜索在第一轮完成之前结束，这些数值只是初步估计",
+            "better numbers: the search ended before its first round, so all of them are first guesses",
+            "更准确的数值：搜索在第一轮完成之前结束，以上数值都只是初步估计",
         ));
     }
     let numbers = fit.values.iter().zip(best.all_ranges());
@@ -60,7 +65,7 @@ pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec
 
 fn never_full() -> FitWords {
     words(
-        "the length of the link's queue: the link was never full for long, its rate is that of the packets of a burst",
+        "the length of the link's queue: the link was never full for long. Its rate is estimated from bursts",
         "链路队列的长度：链路从未长时间占满，其速率取自突发中数据包的间隔",
     )
 }

@@ -68,6 +68,9 @@ pub struct OwnPolicer {
     pub beyond: f64,
 }
 
+/// Longest mean run of random losses, packets. Longer runs are a queue's overflow or an outage.
+pub const MAX_LOSS_RUN: f64 = 100.0;
+
 /// A number of the path that is measured or searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FitParameter {
@@ -219,7 +222,7 @@ impl FittedPath {
             FitParameter::Access => path.access = Some(value.clamp(self.rate * 1.05, 1e11)),
             FitParameter::Rtt => path.rtt = value.clamp(1e-5, 10.0),
             FitParameter::Loss => path.loss = value.clamp(1e-7, 0.5),
-            FitParameter::LossRun => path.loss_run = value.clamp(1.0, 100.0),
+            FitParameter::LossRun => path.loss_run = value.clamp(1.0, MAX_LOSS_RUN),
             FitParameter::Jitter => path.jitter = value.clamp(1e-6, self.rtt / 2.0),
             FitParameter::SendBuffer => path.send_buffer = Some(value.clamp(4e3, 1e9)),
             FitParameter::Window => path.window = Some(value.clamp(2e3, 1e9)),

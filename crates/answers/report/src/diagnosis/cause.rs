@@ -35,7 +35,9 @@ pub(super) fn possible(g: &FlowGroup, lang: Lang) -> Vec<String> {
     let own = (g.certainty == Certainty::Undecided && g.cause != Cause::Unknown)
         .then_some((g.cause, lead.confidence));
     let others = lead.alternatives.iter().map(|a| (a.cause, a.probability));
-    own.into_iter().chain(others).map(|(c, p)| format!("{} {} %", cause_label(c, lang), share(p))).collect()
+    let mut all: Vec<(Cause, f64)> = own.into_iter().chain(others).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all.iter().map(|(c, p)| format!("{} {} %", cause_label(*c, lang), share(*p))).collect()
 }
 
 #[cfg(test)]

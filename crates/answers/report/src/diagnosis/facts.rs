@@ -2,7 +2,7 @@
 
 use super::between;
 use super::cause::cause_label;
-use super::group::FlowGroup;
+use super::group::{Certainty, FlowGroup};
 use super::values::is_measurable;
 use super::words::{fact, listed, seconds, share};
 use crate::number::{bytes, count, millis, short};
@@ -229,8 +229,11 @@ pub(super) fn shares_by_cc(l: &Limiter, lang: Lang) -> Option<String> {
     (list.len() > 1).then(|| fact("shares_by_cc", &[("list", listed(&list, lang))], lang))
 }
 
-/// The other causes of the largest flow, with their shares of the time.
+/// The other causes of the largest flow, with their shares of the time; none where its main cause is open.
 fn other_causes(g: &FlowGroup, lang: Lang) -> Option<String> {
+    if g.certainty == Certainty::Undecided {
+        return None;
+    }
     let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.lead().share(c))).into();
     others.retain(|(c, share)| *c != g.cause && *share >= MIN_REPORTED_SHARE);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));

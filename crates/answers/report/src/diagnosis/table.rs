@@ -9,6 +9,7 @@ use crate::strings::{Lang, text};
 use crate::style::{Style, Tone};
 use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
+use result::diagnosis::UNDECIDED;
 use result::{Cause, Diagnosis, FlowDiagnosis};
 
 /// The second cause is named from this share of the flow's time on.
@@ -59,8 +60,12 @@ fn lost(f: &FlowDiagnosis) -> String {
     FlowFigures::of(f).lost.filter(|_| !f.has_few_packets()).map_or_else(|| "–".into(), percent)
 }
 
-/// The main cause (`rank` 0) or the largest of the other causes, with its share of the time.
+/// The main cause (`rank` 0) or the largest of the other causes, with its share of the time. An undecided
+/// flow has neither: its headline lists what fits.
 fn cause(f: &FlowDiagnosis, rank: usize, lang: Lang) -> String {
+    if f.confidence < UNDECIDED && f.cause != Cause::Unknown {
+        return if rank == 0 { text("diag.undecided", lang).into() } else { String::new() };
+    }
     let found = match rank {
         0 => Some((f.cause, FlowFigures::of(f).cause_share)),
         _ => f

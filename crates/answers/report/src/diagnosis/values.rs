@@ -9,7 +9,7 @@ use super::words::seconds;
 use crate::number::{bytes, count, millis, percent, short};
 use crate::strings::SentenceValues;
 use crate::width::printable;
-use result::diagnosis::{Aqm, ConnectionEnd, Limiter, Measures, SetupEnd};
+use result::diagnosis::{Aqm, ConnectionEnd, Limiter, Measures, PacketProof, ProofKind, SetupEnd};
 use result::{Cause, FlowDiagnosis};
 
 /// If the data in flight would carry this many times the delivery rate that was ever reached, the buffer is
@@ -22,6 +22,8 @@ const MAX_EMPTY_EXCESS: f64 = 0.1;
 /// acknowledged.
 const MATHIS_C: f64 = 1.2247;
 
+/// The rate by Mathis et al. is not printed if the goodput exceeds it by more than this factor.
+const MAX_MATHIS_EXCESS: f64 = 1.5;
 /// Bytes of the IPv4 header that each further fragment adds (RFC 791 section 3.1).
 const IPV4_HEADER: f64 = 20.0;
 
@@ -124,7 +126,9 @@ fn windows(g: &FlowGroup) -> Named {
         ("flight", Some(flight)),
         ("flight_rate", Some(short(flight_rate))),
         // The rate of CUBIC and Reno at this loss.
-        ("mathis", mathis(m, lost_of(g.lead())).map(short)),
+        ("mathis", mathis(g).map(short)),
+        // Round trips in which packets were lost to the cause.
+        ("loss_episodes", losses(g).and_then(|p| p.episodes).map(count)),
     ]
 }
 
@@ -192,23 +196,35 @@ fn no_data(g: &FlowGroup) -> Named {
     ]
 }
 
+/// The largest flow's losses that have the group's cause.
+fn losses<'a>(g: &FlowGroup<'a>) -> Option<&'a PacketProof> {
+    g.lead().proofs.iter().find(|p| p.cause == Some(g.cause) && p.kind == ProofKind::Lost)
+}
+
 /// The share of packets that the limiter dropped; without a limiter, the share of the largest flow's packets
-/// that were lost.
+/// that were lost to the cause, or at all where the cause loses none.
 fn lost(g: &FlowGroup) -> f64 {
-    g.limiter.map(|l| l.lost_share).filter(|&s| s > 0.0).unwrap_or_else(|| lost_of(g.lead()))
+    let of_cause = || losses(g).map_or_else(|| lost_of(g.lead()), |p| share(p.total, g.lead()));
+    g.limiter.map(|l| l.lost_share).filter(|&s| s > 0.0).unwrap_or_else(of_cause)
+}
+
+/// Packets as a share of a flow's data packets.
+fn share(packets: u64, f: &FlowDiagnosis) -> f64 {
+    if f.measures.data_packets > 0 { packets as f64 / f.measures.data_packets as f64 } else { 0.0 }
 }
 
 /// The share of a flow's data packets that were lost before or after the capture point.
 fn lost_of(f: &FlowDiagnosis) -> f64 {
-    let (m, lost) = (&f.measures, f.measures.lost_up + f.measures.lost_down);
-    if m.data_packets > 0 { lost as f64 / m.data_packets as f64 } else { 0.0 }
+    share(f.measures.lost_up + f.measures.lost_down, f)
 }
 
-/// The rate of a loss-based congestion control at that loss, Mbit/s.
-fn mathis(m: &Measures, lost: f64) -> Option<f64> {
-    let rtt = m.rtt_ms.p50;
-    (rtt > 0.0 && lost > 0.0 && m.mss_bytes > 0)
-        .then(|| m.mss_bytes as f64 * 8e-3 / rtt * MATHIS_C / lost.sqrt())
+/// The rate of Reno at the losses of the cause, Mbit/s, and of CUBIC on all but long paths. Losses within a
+/// round trip count once, as in the paper's p. `None` where the flow's goodput refutes it.
+fn mathis(g: &FlowGroup) -> Option<f64> {
+    let (m, rtt) = (&g.lead().measures, g.lead().measures.rtt_ms.p50);
+    let p = share(losses(g)?.episodes?, g.lead());
+    let rate = m.mss_bytes as f64 * 8e-3 / rtt * MATHIS_C / p.sqrt();
+    (rtt > 0.0 && p > 0.0 && rate > 0.0 && m.goodput_mbps < MAX_MATHIS_EXCESS * rate).then_some(rate)
 }
 
 /// Seconds for which the cause limited a flow.

@@ -110,6 +110,7 @@ fn policed() -> Diagnosis {
         kind: ProofKind::Lost,
         packets: vec![812, 813, 815, 1_022, 1_023],
         total: 968,
+        episodes: Some(212),
         filter: "ip.src == 10.0.0.1 && tcp.srcport == 40000 && ip.dst == 10.0.0.2 && tcp.dstport == 5201 && \
                  (tcp.analysis.retransmission || frame.number in {812, 813, 815, 1022, 1023})"
             .into(),
@@ -138,7 +139,18 @@ fn every() -> Vec<(Cause, Diagnosis)> {
             f.measures.rtt_ms.p95 = 42.0;
             of(vec![f], vec![short])
         }
-        Cause::RandomLoss => of(vec![lossy(flow(0, cause, 3.1), 0.01)], vec![]),
+        Cause::RandomLoss => {
+            let mut f = lossy(flow(0, cause, 3.1), 0.01);
+            f.proofs = vec![PacketProof {
+                cause: Some(cause),
+                kind: ProofKind::Lost,
+                packets: vec![41, 133],
+                total: f.measures.lost_down,
+                episodes: Some(75),
+                filter: "tcp.srcport == 40000 && tcp.analysis.retransmission".into(),
+            }];
+            of(vec![f], vec![])
+        }
         // 180 kB per 30 ms: the buffer is always full.
         Cause::SendBuffer => {
             let mut f = flow(0, cause, 46.0);
@@ -238,6 +250,20 @@ fn loss_without_a_queue_is_reported_only_if_there_was_none() {
     let mut queued = d.clone();
     queued.flows[0].measures.rtt_ms.p50 = 50.0;
     assert!(!line(&queued, 1).contains("without a queue"), "{}", line(&queued, 1));
+}
+
+#[test]
+fn the_rate_at_a_loss_is_of_its_episodes_and_left_out_where_the_goodput_refutes_it() {
+    let (_, d) = every().into_iter().find(|(c, _)| *c == Cause::RandomLoss).unwrap();
+    assert!(line(&d, 1).contains("CUBIC and Reno reach about 4.75 Mbit/s"), "{}", line(&d, 1));
+    // A thousand packets of one overflow among the other losses are one episode more.
+    let mut burst = d.clone();
+    (burst.flows[0].proofs[0].total, burst.flows[0].proofs[0].episodes) = (1080, Some(76));
+    assert!(line(&burst, 1).contains("about 4.72 Mbit/s"), "{}", line(&burst, 1));
+    let mut faster = d;
+    faster.flows[0].measures.goodput_mbps = 20.0;
+    assert!(line(&faster, 1).contains("without a queue"), "{}", line(&faster, 1));
+    assert!(!line(&faster, 1).contains("reach"), "{}", line(&faster, 1));
 }
 
 #[test]

@@ -26,9 +26,13 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let icmp = "the sender learns at once what fits (RFC 1191; RFC 2979 section 3.1.1)";
     let found = "after timeouts the sender tries smaller segments (RFC 4821)";
-    vec![
+    let mut list = vec![
         Change::new(ChangeKind::AllowIcmp, ChangePlace::Path, icmp),
         mss_clamp(a, "connections begin with segments that fit, and need no ICMP message"),
-        Change::new(ChangeKind::MtuProbing, ChangePlace::Sender, found).named("tcp_mtu_probing"),
-    ]
+    ];
+    // A sender that found a smaller size without ICMP probes already.
+    if a.flows.iter().any(|f| f.measures.mss_before_bytes.is_none()) {
+        list.push(Change::new(ChangeKind::MtuProbing, ChangePlace::Sender, found).named("tcp_mtu_probing"));
+    }
+    list
 }

@@ -36,7 +36,8 @@ pub(super) fn other_causes(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     causes.zip(SHARE_RIGHT).map(alternative).collect()
 }
 
-/// Returns the capture that would decide; `None` where the flow had few packets, so that no capture would.
+/// Returns the capture that would decide; `None` where the flow had few packets, or both ends were captured,
+/// so that no capture would.
 pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
     if f.has_few_packets() {
         return None;
@@ -47,6 +48,7 @@ pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
         _ if f.has_note("options-cut") => CaptureNeed::WholeHeaders,
         _ if f.has_note("no-handshake") => CaptureNeed::FromTheSyn,
         _ if f.round_trips().is_some_and(|n| n < FEW_ROUND_TRIPS) => CaptureNeed::Longer,
+        _ if f.between_ends.is_some() => return None,
         CapturePlace::Sender => CaptureNeed::AtTheReceiver,
         _ => CaptureNeed::AtTheSender,
     })

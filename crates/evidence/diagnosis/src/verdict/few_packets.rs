@@ -16,7 +16,7 @@ use track::Track;
 pub(super) const NOTE: &str = result::diagnosis::FEW_PACKETS;
 
 /// Segments that may leave before the first ACK (RFC 6928 section 2).
-const INITIAL_WINDOW: u64 = 10;
+pub(super) const INITIAL_WINDOW: u64 = 10;
 /// A flight that is sent within this share of a round trip ended before its first ACK could release more.
 const ONE_FLIGHT_SHARE: f64 = 0.9;
 /// Round trips over which a share of the time is known to a tenth.

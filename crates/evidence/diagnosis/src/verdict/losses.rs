@@ -21,6 +21,14 @@ const MIN_VISIBLE_DELAY: (f64, f64) = (1e-3, 0.02);
 /// Losses are attributed to fragmentation if at least this share of packets is fragmented: where half of the
 /// packets are cut in two and fragments are lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
+/// Least number of packets in an episode of losses that counts by itself as a queue's overflow: independent
+/// losses do not come in such numbers.
+const MIN_OVERFLOW_PACKETS: u64 = 10;
+/// Least share of the packets with less delay than at such an episode: other losses meet such a delay once in
+/// fifty times.
+const MIN_OVERFLOW_RANK: f64 = 0.98;
+/// Packets within this share of a round trip are one burst.
+const BURST_SHARE: f64 = 0.1;
 /// Share of a round trip for which a measured delay stays valid, and within which losses belong to one queue.
 const VALID_ROUND_TRIPS: f64 = 0.5;
 
@@ -196,12 +204,49 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
             let stands = fate == PacketFate::LostDown && delay[i].get().is_some_and(is_long);
             full[i] |= s.fate == fate && stands;
         }
+        for i in overflow(t, fate, &delay, &passed, (base, rtt)) {
+            full[i] = true;
+        }
         let Some(usual) = LossDelay::of(&mut losses, &mut passed, base).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);
         }
     }
     full
+}
+
+/// Returns the places of the losses that a queue's overflow explains even where most episodes of losses have
+/// another cause: each is part of an episode of many losses, either at a delay that hardly any packet had, or
+/// at the end of a burst.
+fn overflow(
+    t: &Track,
+    fate: PacketFate,
+    delay: &[PackedSeconds],
+    passed: &[f32],
+    (base, rtt): (f64, f64),
+) -> Vec<usize> {
+    let visible = MIN_VISIBLE_DELAY.0.max(MIN_VISIBLE_DELAY.1 * base);
+    let rank = |d: f32| passed.iter().filter(|p| **p < d).count() as f64 / passed.len().max(1) as f64;
+    let is_long = |d: f32| f64::from(d) >= visible && rank(d) >= MIN_OVERFLOW_RANK;
+    let lost: Vec<usize> = (0..t.log.len()).filter(|i| t.log[*i].fate == fate).collect();
+    let since = |from: usize, to: usize| seconds(t.log[to].time) - seconds(t.log[from].time);
+    let overflows = lost.chunk_by(|a, b| since(*a, *b) < VALID_ROUND_TRIPS * rtt).filter(|episode| {
+        let count: u64 = episode.iter().map(|i| u64::from(t.log[*i].segments)).sum();
+        count >= MIN_OVERFLOW_PACKETS
+            && (delay[episode[0]].get().is_some_and(is_long) || ends_burst(&t.log, episode, count, rtt))
+    });
+    overflows.flatten().copied().collect()
+}
+
+/// Whether an episode of `count` lost packets is the end of a burst of which the beginning passed, as where a
+/// burst fills a queue or empties a bucket.
+fn ends_burst(log: &[LoggedPacket], episode: &[usize], count: u64, rtt: f64) -> bool {
+    let (from, to) = (episode[0], episode[episode.len() - 1]);
+    let is_near = |a: &LoggedPacket, b: &LoggedPacket| seconds(b.time) - seconds(a.time) < BURST_SHARE * rtt;
+    let passed = |p: &LoggedPacket| if p.fate == PacketFate::Passed { u64::from(p.segments) } else { 0 };
+    let head: u64 = log[..from].iter().rev().take_while(|p| is_near(p, &log[from])).map(passed).sum();
+    let tail: u64 = log[to..].iter().take_while(|p| is_near(&log[to], p)).map(passed).sum();
+    is_near(&log[from], &log[to]) && head >= MIN_OVERFLOW_PACKETS && tail < count / 10
 }
 
 /// Returns the delay at each packet with which losses are compared: the RTT behind the capture, the delay to
@@ -301,5 +346,56 @@ mod tests {
         assert_eq!(episodes(&t), 40);
         t.rtt.record(Span::from_millis(350));
         assert_eq!(episodes(&t), 1);
+    }
+
+    /// A packet each `spacing` on a path of 100 ms, of which every 997th is lost. From the 1000th on `count`
+    /// more are lost in a row, at a delay that has risen by `delay` over the 50 packets before.
+    fn episode(spacing: Span, count: u64, delay: Span) -> Track {
+        let packet = |i: u64| {
+            let is_lost = i % 997 == 500 || (1000..1000 + count).contains(&i);
+            let waited = if (950..1000).contains(&i) { delay * (i - 949) / 50 } else { Span::ZERO };
+            let rtt = PackedSpan::known(Span::from_millis(100) + waited);
+            // Without a spacing a hundred packets leave at once.
+            let since = if spacing.is_zero() { Span::from_millis(200) * (i / 100) } else { spacing * i };
+            LoggedPacket {
+                time: Time::ZERO + since,
+                bytes: 1500,
+                rtt: if is_lost { PackedSpan::UNKNOWN } else { rtt },
+                segments: 1,
+                fate: if is_lost { PacketFate::LostDown } else { PacketFate::Passed },
+                number: i as u32,
+                ..LoggedPacket::default()
+            }
+        };
+        Track { log: (0..10_000).map(packet).collect(), ..Track::default() }
+    }
+
+    fn counted(t: &Track) -> (usize, usize) {
+        let all = losses(t, 0.1, 0.1, (&[], Cause::Congestion), (&[], &[]), full(&[t], 0.1));
+        let by = |cause: Cause| all.iter().filter(|l| l.1 == cause).count();
+        (by(Cause::Congestion), by(Cause::RandomLoss))
+    }
+
+    #[test]
+    fn one_overflow_among_random_losses_shows_by_its_delay() {
+        let spacing = Span::from_millis(1);
+        assert_eq!(counted(&episode(spacing, 40, Span::from_millis(25))), (40, 10));
+        // Without delay, or of a few packets, it is one of the random losses.
+        assert_eq!(counted(&episode(spacing, 40, Span::ZERO)), (0, 50));
+        assert_eq!(counted(&episode(spacing, 5, Span::from_millis(25))), (0, 15));
+    }
+
+    #[test]
+    fn the_lost_end_of_a_burst_is_an_overflow() {
+        // Bursts of a hundred packets: of one the last forty are lost, of another forty in the middle.
+        let end = |from: u64| {
+            let mut t = episode(Span::ZERO, 0, Span::ZERO);
+            for p in &mut t.log[from as usize..from as usize + 40] {
+                (p.fate, p.rtt) = (PacketFate::LostDown, PackedSpan::UNKNOWN);
+            }
+            counted(&t)
+        };
+        assert_eq!(end(2060), (40, 10));
+        assert_eq!(end(2030), (0, 50));
     }
 }

@@ -88,16 +88,22 @@ impl HeldTime {
 fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof> {
     let lost = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
     let by_cause = lost.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
+    let rtt = t.rtt.mean().unwrap_or_default();
     let (mut packets, mut total) = (Vec::new(), 0);
+    let (mut episodes, mut until) = (0, None);
     for s in by_cause {
         total += u64::from(s.segments);
+        if until.is_none_or(|until| s.time > until) {
+            episodes += 1;
+            until = Some(s.time + rtt);
+        }
         if packets.len() < MAX_PACKETS && packets.last() != Some(&s.number) {
             packets.push(s.number);
         }
     }
     (total > 0).then(|| {
         let filter = format!("{} && ({LOSS_MARKS} || {})", forth(t), numbers(&packets));
-        PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None }
+        PacketProof { kind: ProofKind::Lost, packets, total, episodes: Some(episodes), filter, cause: None }
     })
 }
 
@@ -114,7 +120,7 @@ fn held_back(t: &Track) -> Option<PacketProof> {
 /// Returns a proof from packets that the tracker noted.
 pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Option<PacketProof> {
     let (packets, total) = (few.numbers().to_vec(), few.total());
-    (total > 0).then_some(PacketProof { cause: None, kind, packets, total, filter })
+    (total > 0).then_some(PacketProof { kind, packets, total, filter, ..PacketProof::default() })
 }
 
 /// Returns the packets with an RTT above the middle between the least and the greatest of the cause's time.
@@ -129,7 +135,7 @@ fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     long.truncate(MAX_PACKETS);
     let packets = long.into_iter().map(|(_, s)| s.number).collect();
     let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
-    Some(PacketProof { cause: None, kind: ProofKind::Waited, packets, total, filter })
+    Some(PacketProof { kind: ProofKind::Waited, packets, total, filter, ..PacketProof::default() })
 }
 
 /// Returns the packets on both sides of the longest pauses.
@@ -158,7 +164,7 @@ fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     let (from, to) = ends(counted.chain(packets.iter().copied()))?;
     let total = total.max(packets.len() as u64);
     let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
-    Some(PacketProof { cause: None, kind: ProofKind::Pauses, packets, total, filter })
+    Some(PacketProof { kind: ProofKind::Pauses, packets, total, filter, ..PacketProof::default() })
 }
 
 /// Returns the least and the greatest number.

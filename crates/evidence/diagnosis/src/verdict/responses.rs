@@ -33,5 +33,5 @@ pub(super) fn proof(t: &Track) -> Option<PacketProof> {
     let [request, response] = e.longest?.1;
     let filter = format!("{} && tcp.len > 0 && {}", between(t), range(request, response));
     let (packets, total) = (vec![request, response], 2 * e.waits.samples());
-    Some(PacketProof { cause: None, kind: ProofKind::Response, packets, total, filter })
+    Some(PacketProof { kind: ProofKind::Response, packets, total, filter, ..PacketProof::default() })
 }

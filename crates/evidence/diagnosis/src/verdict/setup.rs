@@ -88,11 +88,11 @@ fn proof_of_setup(t: &Track) -> Option<PacketProof> {
     };
     let filter = format!("{} && ({flags})", between(t));
     (!packets.is_empty()).then_some(PacketProof {
-        cause: None,
         kind: ProofKind::Setup,
         packets,
         total,
         filter,
+        ..PacketProof::default()
     })
 }
 

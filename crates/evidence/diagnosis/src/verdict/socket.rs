@@ -13,7 +13,8 @@
 //! Packets alone show what the kernel does not know: where packets were lost, where a queue stands, and which
 //! limiter it is.
 
-use super::{MeasuredRound, RoundTripSpan};
+use super::few_packets::{self, INITIAL_WINDOW};
+use super::{MeasuredRound, RoundTripSpan, gaps};
 use crate::cause::RoundPart;
 use crate::confidence::confidence;
 use crate::limiter::seconds;
@@ -306,7 +307,13 @@ impl SocketFacts {
             ..FlowDiagnosis::default()
         };
         flow.confidence = confidence(&flow, &[]);
-        flow.needs = (flow.confidence < result::diagnosis::SURE).then_some(CaptureNeed::AtTheSender);
+        flow.needs = (flow.confidence < result::diagnosis::SURE).then_some(CaptureNeed::Packets);
+        // A request of a few packets shows nothing about the path.
+        if self.segments.is_some_and(|n| n <= INITIAL_WINDOW) {
+            flow = gaps::cannot_tell(flow);
+            flow.notes.push(few_packets::NOTE.into());
+            flow.needs = None;
+        }
         Some(flow)
     }
 
@@ -329,7 +336,7 @@ impl SocketFacts {
             duration_s: duration,
             cause: Cause::Unknown,
             causes: vec![CauseShare { cause: Cause::Unknown, share: 1.0, seconds: duration }],
-            needs: Some(CaptureNeed::AtTheReceiver),
+            needs: Some(CaptureNeed::Packets),
             measures: Measures {
                 goodput_mbps: goodput,
                 max_delivery_mbps: goodput,

@@ -5,7 +5,7 @@ use crate::link::Transfer;
 use capture::{Addr, CaptureReader, Endpoint};
 use diagnosis::socket::{SocketFacts, diagnose_sockets_alone};
 use diagnosis::{capture_info, diagnose_with_sockets};
-use result::diagnosis::{CaptureInfo, SocketSample, UNDECIDED};
+use result::diagnosis::{CaptureInfo, CaptureNeed, SocketSample, UNDECIDED};
 use result::{Cause, FlowDiagnosis};
 use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
@@ -134,5 +134,14 @@ fn counters_alone_name_a_wait_and_leave_the_rest_unknown() {
     assert_eq!(diagnose_alone(0.2, 0.0, 0.0).cause, Cause::Application);
     let path = diagnose_alone(1.0, 0.05, 0.05);
     assert_eq!(path.cause, Cause::Unknown, "the network or the congestion window");
-    assert!(path.confidence < UNDECIDED && path.needs.is_some());
+    assert!(path.confidence < UNDECIDED && path.needs == Some(CaptureNeed::Packets));
+}
+
+#[test]
+fn counters_of_a_request_name_no_cause() {
+    let mut s = socket(Time::ZERO + Span::from_secs(1_700_000_000), 10, 0.01, 0.0, 0.0);
+    s.segments = Some(1);
+    let info = CaptureInfo { start_s: 1.7e9, duration_s: 10.0, ..CaptureInfo::default() };
+    let f = diagnose_sockets_alone(&[s], info).flows.remove(0);
+    assert!(f.cause == Cause::Unknown && f.has_few_packets() && f.needs.is_none(), "{f:?}");
 }
