@@ -77,7 +77,13 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     let pairs = pairs(run);
     let mut columns = Vec::new();
     let mut add = |head, rank, cell: &dyn Fn(&SimAndKernel) -> TableCell| {
-        columns.push(TableColumn { head, text: rank == 0, rank, cells: pairs.iter().map(cell).collect() });
+        columns.push(TableColumn {
+            head,
+            text: rank == 0,
+            rank,
+            cells: pairs.iter().map(cell).collect(),
+            ..TableColumn::default()
+        });
     };
     add(["variant", ""], 0, &|p| printable(&p.row.variant.name).into());
     if pairs.iter().any(|p| p.row.flow.is_some()) {

@@ -40,7 +40,13 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     let both = has_both(run);
     let mut columns = Vec::new();
     let mut add = |head, rank, text, cell: &dyn Fn(&OutageLine) -> TableCell| {
-        columns.push(TableColumn { head, text, rank, cells: lines.iter().map(cell).collect() });
+        columns.push(TableColumn {
+            head,
+            text,
+            rank,
+            cells: lines.iter().map(cell).collect(),
+            ..TableColumn::default()
+        });
     };
     let once = |is_first: bool, text: String| if is_first { text } else { String::new() };
     add(["variant", ""], 0, true, &|l| once(l.first[0], printable(&label(l.variant, both))).into());

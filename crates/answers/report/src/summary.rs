@@ -56,7 +56,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
         // A column without any known value is left out.
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|c| c.unwrap_or_else(|| "–".into())).collect();
-            columns.push(TableColumn { head, text: rank == 0, rank, cells });
+            columns.push(TableColumn { head, text: rank == 0, rank, cells, ..TableColumn::default() });
         }
     };
     let alone = lines.iter().any(|l| l.variant.one_at_a_time);
@@ -166,7 +166,7 @@ fn names(lines: &[SummaryLine]) -> TableColumn<'static> {
         cells.push(if seen { TableCell::default() } else { printable(&line.variant.name).into() });
         last = Some(line.variant);
     }
-    TableColumn { head: ["variant", ""], text: true, rank: 0, cells }
+    TableColumn { cells, ..TableColumn::names("variant") }
 }
 
 fn total(f: &Figures) -> TableCell {

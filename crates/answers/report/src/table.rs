@@ -38,12 +38,14 @@ impl<S: Into<String>> From<S> for TableCell {
 }
 
 /// A column: a head of two lines, and a cell for each row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TableColumn<'a> {
     /// The head's lines; a line that is empty in all columns is not printed.
     pub head: [&'a str; 2],
     /// Names (true) are left-aligned and may be shortened; numbers (false) are right-aligned and never cut.
     pub text: bool,
+    /// Whether names are never shortened, because the user has to type them.
+    pub uncut: bool,
     /// In a narrow terminal columns with the lowest rank are left out first; those with rank 0 never.
     pub rank: u8,
     pub cells: Vec<TableCell>,
@@ -52,17 +54,22 @@ pub struct TableColumn<'a> {
 impl<'a> TableColumn<'a> {
     /// A column of names without rows.
     pub fn names(head: &'a str) -> TableColumn<'a> {
-        TableColumn { head: [head, ""], text: true, rank: 0, cells: Vec::new() }
+        TableColumn { head: [head, ""], text: true, ..TableColumn::default() }
     }
 
     /// A column of numbers without rows; the unit is in the head's second line.
     pub fn numbers(head: &'a str, unit: &'a str) -> TableColumn<'a> {
-        TableColumn { head: [head, unit], text: false, rank: 0, cells: Vec::new() }
+        TableColumn { head: [head, unit], ..TableColumn::default() }
     }
 
     /// The column with a rank.
     pub fn ranked(self, rank: u8) -> TableColumn<'a> {
         TableColumn { rank, ..self }
+    }
+
+    /// The column with names that are never shortened.
+    pub fn uncut(self) -> TableColumn<'a> {
+        TableColumn { uncut: true, ..self }
     }
 
     fn width(&self) -> usize {
@@ -77,6 +84,9 @@ impl<'a> TableColumn<'a> {
     /// The minimum width in which names stay distinct; with `whole`, without cutting the parts that differ.
     fn narrowest(&self, whole: bool) -> usize {
         let full = self.width();
+        if self.uncut {
+            return full;
+        }
         if self.cells.len() > MAX_ELIDED_NAMES {
             return MIN_NAME_WIDTH.min(full);
         }
@@ -278,7 +288,13 @@ mod tests {
     use super::*;
 
     fn column<'a>(head: &'a str, rank: u8, cell: &str) -> TableColumn<'a> {
-        TableColumn { head: [head, ""], text: rank == 0, rank, cells: vec![cell.into()] }
+        TableColumn {
+            head: [head, ""],
+            text: rank == 0,
+            rank,
+            cells: vec![cell.into()],
+            ..TableColumn::default()
+        }
     }
 
     #[test]
@@ -302,12 +318,11 @@ mod tests {
         let columns = |rank, digits| {
             let cells = |list: [&str; 2]| list.map(Into::into).to_vec();
             let numbers = |rank, digit: &str| TableColumn {
-                head: ["n", ""],
-                text: false,
                 rank,
                 cells: cells([&digit.repeat(digits), digit]),
+                ..TableColumn::numbers("n", "")
             };
-            let name = TableColumn { head: ["variant", ""], text: true, rank: 0, cells: cells(names) };
+            let name = TableColumn { cells: cells(names), ..TableColumn::names("variant") };
             vec![name, numbers(200, "1"), numbers(rank, "2")]
         };
         let wide = render(columns(30, 24), Style { width: 100, ..Style::default() });
@@ -321,11 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_to_be_typed_are_never_cut() {
+        let long = "shaper-fifo+connections";
+        let name = TableColumn { cells: vec![long.into(), "as it is".into()], ..TableColumn::names("cure") };
+        let who = ["sender+limiter", ""].map(TableCell::from).to_vec();
+        let who = TableColumn { cells: who, ..TableColumn::names("who") };
+        let cells = vec!["1".repeat(25).into(), "2".into()];
+        let number = TableColumn { cells, ..TableColumn::numbers("n", "").ranked(90) };
+        let style = Style { width: 60, ..Style::default() };
+        let table = |name| render(vec![name, who.clone(), number.clone()], style);
+        let cut = table(name.clone());
+        assert!(!cut.contains(long), "{cut}");
+        let whole = table(name.uncut());
+        assert!(
+            whole.contains(long) && whole.contains("111") && !whole.contains("sender+limiter"),
+            "{whole}"
+        );
+        assert!(whole.lines().all(|l| l.width() <= 60), "{whole}");
+    }
+
+    #[test]
     fn colours_are_used_only_on_request() {
         let cells = vec![TableCell { text: "9.41".into(), tone: Tone::Good }];
         let table = |color| {
-            let column =
-                TableColumn { head: ["total", "Mbit/s"], text: false, rank: 0, cells: cells.clone() };
+            let column = TableColumn { cells: cells.clone(), ..TableColumn::numbers("total", "Mbit/s") };
             render(vec![column], Style { color, ..Style::default() })
         };
         assert!(!table(false).contains('\x1b'));

@@ -29,7 +29,7 @@ pub(super) fn table(
     let flows = &flows[..rows.min(flows.len())];
     let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [TableCell; 2]| {
         let cells = flows.iter().flat_map(|f| cells(f)).collect();
-        TableColumn { head, text, rank: 0, cells }
+        TableColumn { head, text, cells, ..TableColumn::default() }
     };
     let columns = vec![
         column(["#", ""], false, &|f| [head_cell(f.id.to_string()), "".into()]),

@@ -71,7 +71,7 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
     let flows = &d.udp_flows[..rows.min(d.udp_flows.len())];
     let column = |head, text, cells: &dyn Fn(&UdpFlowDiagnosis) -> [TableCell; 2]| {
         let cells = flows.iter().flat_map(cells).collect();
-        TableColumn { head, text, rank: 0, cells }
+        TableColumn { head, text, cells, ..TableColumn::default() }
     };
     let columns = vec![
         column(head("flow", ""), true, &|f| {

@@ -70,7 +70,7 @@ pub(crate) fn table(story: &Story, style: Style) -> String {
     let mut columns = Vec::new();
     let mut add = |head, text, cell: &dyn Fn(&GoalRow) -> &str| {
         let cells = rows.iter().map(|r| TableCell::from(if cell(r).is_empty() { "–" } else { cell(r) }));
-        columns.push(TableColumn { head, text, rank: 0, cells: cells.collect() });
+        columns.push(TableColumn { head, text, cells: cells.collect(), ..TableColumn::default() });
     };
     add(["goal", ""], true, &|r| &r.goal);
     add(["baseline", ""], false, &|r| &r.baseline);
