@@ -231,10 +231,7 @@ pub fn plan(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<String>)> {
     let planned = match (loaded, fitted) {
-        (_, Some(fitted)) => {
-            let scenarios = std::iter::once(&fitted.0.scenario).chain(&fitted.0.alternatives);
-            Planned { name: "fit".into(), scenarios: scenarios.cloned().collect(), goal: Goal::Goodput }
-        }
+        (_, Some(fitted)) => Planned::of_fit(&fitted.0),
         (Some(loaded), None) => {
             let experiment = loaded.read.experiment.clone();
             Planned::of_scenario(experiment, options.variant.as_deref())
@@ -244,14 +241,7 @@ pub fn plan(
     };
     let plan_options = options.to_options(py, planned.goal)?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
-    let made = py.detach(|| {
-        advise::plan(
-            &planned.name,
-            &planned.scenarios,
-            &plan_options,
-            Some(&mut |p: &Progress| reporter.watch(p)),
-        )
-    });
+    let made = py.detach(|| planned.plan(&plan_options, Some(&mut |p: &Progress| reporter.watch(p))));
     match (made, reporter.raised) {
         (Ok(made), _) => Ok((advise::to_json(&made.plan), advise::commands(&made.plan, None))),
         (Err(PlanError::Stopped), Some(e)) => Err(e),

@@ -32,6 +32,15 @@ const EQUAL_MERIT: f64 = 0.5;
 /// A flow whose goodput reaches this share of the path's capacity has nothing left to gain.
 pub const FULL_SHARE: f64 = 0.95;
 
+/// Why an equally good cure is not the recommended one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualReason {
+    /// A phrase.
+    Stated(&'static str),
+    /// Its delay, loss, score or fairness is worse.
+    OtherFigures,
+}
+
 /// The recommended cure.
 pub struct Choice {
     /// Index of the cure among the finalists.
@@ -122,19 +131,19 @@ impl Chooser {
     }
 
     /// Returns why `chosen` is preferred to `other`, which is equally good.
-    pub fn reason(&self, chosen: &(RankedCure, CureTrial), other: &(RankedCure, CureTrial)) -> &'static str {
+    pub fn reason(&self, chosen: &(RankedCure, CureTrial), other: &(RankedCure, CureTrial)) -> EqualReason {
         let why = ["the limiter would have to change", "it takes more parties", "it takes more steps"];
         let [a, b] = [self.rank(&chosen.0), self.rank(&other.0)];
         if let Some(i) = (0..why.len()).find(|&i| a[i] != b[i]) {
-            return why[i];
+            return EqualReason::Stated(why[i]);
         }
         if chosen.1.merit - other.1.merit >= EQUAL_MERIT / 2.0 {
-            return "it has more loss or delay";
+            return EqualReason::OtherFigures;
         }
         if chosen.0.changes.len() < other.0.changes.len() {
-            "it changes more"
+            EqualReason::Stated("it changes more")
         } else {
-            "it is equally good in everything else"
+            EqualReason::Stated("it is equally good in everything else")
         }
     }
 }

@@ -191,6 +191,8 @@ impl CureOption {
     }
 }
 
+pub use shaper_front::shaper_in_front_of;
+
 /// Returns the cure of this name.
 pub fn named(name: &str) -> Option<&'static dyn Cure> {
     CURES.iter().copied().find(|c| c.name() == name)

@@ -27,7 +27,7 @@ mod text;
 mod voice;
 
 pub use chart::pareto_svg;
-pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
+pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named, shaper_in_front_of};
 pub use error::PlanError;
 pub use model::{
     CureEffect, CureProof, CureStep, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,

@@ -249,6 +249,16 @@ impl FigureChange {
         self.user.is_empty() && Some(self.measure.quantity) == own
     }
 
+    /// Returns its size for comparisons with other changes: points of a score, and doublings of other
+    /// figures.
+    pub fn ratio(&self) -> f64 {
+        match self.measure.quantity {
+            Quantity::Mos => (self.then - self.now).abs(),
+            Quantity::Jain => 4.0 * (self.then - self.now).abs(),
+            _ => ((self.then + 1.0) / (self.now + 1.0)).log2().abs(),
+        }
+    }
+
     /// Whether it is an improvement that justifies a change although it is not the goal. Fewer
     /// retransmissions do not count, because no user notices them.
     pub fn is_side_benefit(&self, goal: Goal) -> bool {

@@ -18,6 +18,10 @@ pub struct Plan {
     pub scenario: String,
     /// The variant that the plan is for.
     pub variant: String,
+    /// Other variants of the scenario that the plan could have been made for; empty where the user named
+    /// one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub other_variants: Vec<String>,
     /// The objective that cures are ranked by.
     pub objective: Goal,
     /// The advice in one sentence: who does what, and what it gains for which goal.
@@ -25,6 +29,10 @@ pub struct Plan {
     /// Facts behind the advice: the gain, side effects, and why no other cure is advised; a sentence each.
     #[serde(default)]
     pub facts: Vec<String>,
+    /// Why the figures say nothing about the real path, such as a bad fit; absent where they can be trusted.
+    /// No cure is advised then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub distrust: Option<String>,
     /// Name of the advised cure; absent where none is advised.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub advised: Option<String>,

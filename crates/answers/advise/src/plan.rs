@@ -13,7 +13,7 @@ use crate::plan_options::PlanOptions;
 use crate::runner::{Runner, screen_time};
 use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
-use crate::story::{self, StoryInput};
+use crate::story::{self, Capacity, StoryInput};
 use crate::voice;
 use experiment::Watcher;
 use path::Stage;
@@ -130,7 +130,7 @@ pub fn plan(
     let options = finalists.iter().map(|(_, t)| t.steps.clone()).collect();
     let now = search::judged(&base);
     let capacity = capacity(&situation).filter(|_| plan_options.objective == Goal::Goodput);
-    let share = capacity.map(|capacity| now / capacity);
+    let share = capacity.map(|capacity| now / capacity.payload_mbps);
     let chooser = Chooser {
         goal: plan_options.objective,
         now,
@@ -142,9 +142,11 @@ pub fn plan(
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
         variant: variant.into(),
+        other_variants: Vec::new(),
         objective: plan_options.objective,
         advice: String::new(),
         facts: Vec::new(),
+        distrust: None,
         advised: chosen.as_ref().map(|c| finalists[c.index].0.name.clone()),
         calls,
         now: ranker.figures(&base, added[0]),
@@ -155,15 +157,15 @@ pub fn plan(
     };
     let chosen = chosen.as_ref();
     let input =
-        StoryInput { plan: &plan, yardstick: &yardstick, finalists: &finalists, chooser, chosen, share };
+        StoryInput { plan: &plan, yardstick: &yardstick, finalists: &finalists, chooser, chosen, capacity };
     let story = story::write(&input);
     (plan.advice, plan.facts) = (story.advice, story.facts);
     Ok(FinishedPlan { plan, options })
 }
 
-/// Returns the payload that all TCP flows together can carry through the stages that all of them pass, in
-/// Mbit/s; `None` where that is unknown, and where flows run one at a time.
-fn capacity(s: &Situation<'_>) -> Option<f64> {
+/// Returns what all TCP flows together can carry through the stages that all of them pass; `None` where that
+/// is unknown, and where flows run one at a time.
+fn capacity(s: &Situation<'_>) -> Option<Capacity> {
     let reference = s.reference();
     let limit = PathLimits::new(reference, None).all.filter(|_| !reference.one_at_a_time)?;
     let path = s.paths.first()?;
@@ -171,7 +173,7 @@ fn capacity(s: &Situation<'_>) -> Option<f64> {
     let place = shared.filter_map(|p| Some((s.rate_of(p)?, p))).min_by_key(|(rate, _)| *rate)?.1;
     let [payload, outer] = path.sizes_at(reference, place).map(f64::from);
     let left = limit - s.taken_by_datagrams(place).as_mbps();
-    (left > 0.0).then_some(left * payload / outer)
+    (left > 0.0).then_some(Capacity { rate_mbps: left, payload_mbps: left * payload / outer })
 }
 
 /// Checks the names in the constraints.

@@ -14,6 +14,8 @@ const ACK_RATE_DIVISOR: u64 = 40;
 const VOICE_BPS: u64 = 80_000;
 /// Bytes of the headers of IPv4 and TCP.
 const HEADERS: u32 = 40;
+/// Name of a stage that limits the rate between the ends.
+const LIMITER: &str = "limiter";
 /// Bytes of the timestamp option in a segment (RFC 7323).
 const TIMESTAMPS: u32 = 12;
 
@@ -118,6 +120,15 @@ impl<'a> Situation<'a> {
         let [a, b] = self.reference().links[place.link].between;
         let [from, to] = if place.forward { [a, b] } else { [b, a] };
         [self.host(from), self.host(to)]
+    }
+
+    /// Whether a stage is the port of the host that sends into it: the first stage of its direction that
+    /// limits the rate, and not called `limiter`. That is the name of a limit between the ends in `longfat
+    /// new`, `longfat fit` and the examples, where two hosts are often all there is.
+    pub fn is_port(&self, place: StagePlace) -> bool {
+        let before = &stages(self.reference(), place)[..place.index];
+        let limits = |s: &scenario::NamedStage| !s.assumed && s.stage.limit() != StageLimit::None;
+        named(self.reference(), place).name != LIMITER && !before.iter().any(limits)
     }
 
     /// Returns the stages that data passes and `wanted` accepts, each once, in the order of the links.

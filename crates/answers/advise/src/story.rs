@@ -1,7 +1,7 @@
 //! Writes the advice of a plan: one sentence, and the facts behind it.
 
-use crate::choice::{self, Choice, Chooser};
-use crate::measure::{FigureChange, User, Yardstick, larger_is_better};
+use crate::choice::{self, Choice, Chooser, EqualReason};
+use crate::measure::{self, FigureChange, User, Yardstick, larger_is_better};
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
 use crate::search::CureTrial;
 use print::three_digits;
@@ -52,8 +52,33 @@ pub struct StoryInput<'a> {
     pub chooser: Chooser,
     /// The chosen one.
     pub chosen: Option<&'a Choice>,
-    /// Goodput as a share of the path's capacity, where that is known and goodput is the goal.
-    pub share: Option<f64>,
+    /// What the path can carry, where that is known and goodput is the goal.
+    pub capacity: Option<Capacity>,
+}
+
+/// What all TCP flows together can carry.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// The limit without the share of datagrams, in Mbit/s. It counts headers, as `longfat run` does for the
+    /// share of a limit.
+    pub rate_mbps: f64,
+    /// The payload of full packets at that rate, in Mbit/s.
+    pub payload_mbps: f64,
+}
+
+impl Plan {
+    /// Withdraws the advice, because the scenario does not behave as the real path does. `why` is a sentence.
+    pub fn distrusted(&mut self, why: &str) {
+        self.advised = None;
+        self.advice = format!("No cure is advised. {why}");
+        self.facts = vec![
+            "The table shows what the cures would do on the path of the fit, not on yours.".into(),
+            "For a plan to rely on, correct the scenario that `longfat fit` writes until it runs as the path \
+             does, and plan for that, or capture again: longer, at the sender, with one flow."
+                .into(),
+        ];
+        self.distrust = Some(why.into());
+    }
 }
 
 /// Writes the advice and its facts.
@@ -65,15 +90,17 @@ pub fn write(input: &StoryInput<'_>) -> Story {
         facts.extend(ruinous(plan, finalists, 0.0));
         let is_noticed =
             |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !c.is_of_goal(plan.objective));
-        let quieter = finalists
-            .iter()
+        // "No change is needed" stands alone.
+        let quieter = finalists.iter().filter(|_| !input.chooser.is_full);
+        let quieter = quieter
+            .clone()
             .find(|(c, t)| is_noticed(t) && c.ruined_flows.is_empty() && choice::is_released(c));
         facts.extend(quieter.map(|(c, _)| {
             let reached = figure(plan.objective, &c.figures);
             let goal = plan.objective.name();
             format!(
                 "{} improves something else: {}; {goal} is then {reached}.",
-                c.title,
+                capitalised(&c.title),
                 list(&c.improvements)
             )
         }));
@@ -150,12 +177,10 @@ fn what(yardstick: &Yardstick) -> String {
 
 /// Returns the largest improvement apart from the goal's own; changes that a user notices come first.
 fn largest_improvement(trial: &CureTrial, goal: Goal) -> Option<&FigureChange> {
+    // Fewer retransmissions are never an aim in themselves.
     let ratio = |c: &FigureChange| match c.measure.quantity {
-        Quantity::Mos => (c.then - c.now).abs(),
-        Quantity::Jain => 4.0 * (c.then - c.now).abs(),
-        // Fewer retransmissions are never an aim in themselves.
         Quantity::ResentShare => 0.0,
-        _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
+        _ => c.ratio(),
     };
     let better = trial.changes.iter().filter(|c| c.is_better && !c.is_of_goal(goal));
     better.max_by(|a, b| {
@@ -213,22 +238,50 @@ fn own_kernel(input: &StoryInput<'_>, gain: f64) -> Option<String> {
 
 /// Lists the equally good cures, and why they are not advised.
 fn equals(input: &StoryInput<'_>, choice: &Choice) -> Option<String> {
-    let finalists = input.finalists;
+    let (finalists, chosen) = (input.finalists, &input.finalists[choice.index]);
     let why = |&i: &usize| {
         let (cure, _) = &finalists[i];
         let reached = figure(input.yardstick.goal, &cure.figures);
-        let reason = input.chooser.reason(&finalists[choice.index], &finalists[i]);
+        let reason = match input.chooser.reason(chosen, &finalists[i]) {
+            EqualReason::Stated(reason) => reason.to_string(),
+            EqualReason::OtherFigures => drawback(input, chosen, &finalists[i]),
+        };
         format!("{} ({reached}; {reason})", cure.name)
     };
     let all: Vec<String> = choice.equals.iter().map(why).collect();
     (!all.is_empty()).then(|| format!("Equally good: {}.", list(&all)))
 }
 
+/// Names the figure by which an equally good cure is most noticeably worse than the chosen one.
+fn drawback(
+    input: &StoryInput<'_>,
+    chosen: &(RankedCure, CureTrial),
+    other: &(RankedCure, CureTrial),
+) -> String {
+    let goal = input.plan.objective;
+    let changes = measure::changes(input.yardstick, &chosen.1.runs, &other.1.runs);
+    let worse = changes.iter().filter(|c| !c.is_better && !c.is_of_goal(goal));
+    if let Some(change) = worse.max_by(|a, b| a.ratio().total_cmp(&b.ratio())) {
+        return phrase(change);
+    }
+    let score = |c: &RankedCure| c.figures.voice.and_then(|v| v.mos).map(|m| format!("{m:.1}"));
+    match [score(&chosen.0), score(&other.0)] {
+        [Some(now), Some(then)] if now != then => format!("a call has MOS {then} instead of {now}"),
+        _ => "several other figures are slightly worse".into(),
+    }
+}
+
 /// Describes that goodput is already at the path's capacity, where it is.
 fn full(input: &StoryInput<'_>) -> Option<String> {
-    let share = input.share.filter(|_| input.chooser.is_full)?;
-    let now = figure(input.plan.objective, &input.plan.now);
-    Some(format!("Goodput is already {:.0} % of what the path can carry ({now})", 100.0 * share.min(1.0)))
+    let capacity = input.capacity.filter(|_| input.chooser.is_full)?;
+    let now = input.plan.now.goal_value.mean;
+    Some(format!(
+        "Goodput is already {:.0} % of what the path can carry ({} of {} Mbit/s; headers take the rest of {} Mbit/s)",
+        100.0 * (now / capacity.payload_mbps).min(1.0),
+        three_digits(now),
+        three_digits(capacity.payload_mbps.max(now)),
+        three_digits(capacity.rate_mbps),
+    ))
 }
 
 /// Returns the advice for a plan in which nothing gains.

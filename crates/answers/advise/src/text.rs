@@ -7,16 +7,20 @@ use report::{Style, Table, TableCell, TableColumn, Tone};
 use std::fmt::Write;
 use units::Goal;
 
+/// Limit of the other variants that are named.
+const MAX_VARIANTS: usize = 6;
 /// Limit of the screened cures that are named.
 const MAX_SCREENED: usize = 12;
 
 /// Returns the advice, its facts, the table, what was simulated and what was measured on the kernel, in lines
-/// of at most `width` columns; a `width` below 60 counts as 60.
-pub fn text(plan: &Plan, width: usize) -> String {
+/// of at most `width` columns; a `width` below 60 counts as 60. `asked` is the cure whose commands the user
+/// asked for.
+pub fn text(plan: &Plan, asked: Option<&str>, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
     out += &wrap(&plan.advice, width, "");
-    for fact in &plan.facts {
+    let notes = [other_variants(plan), asked.and_then(|name| other_commands(plan, name))];
+    for fact in plan.facts.iter().chain(notes.iter().flatten()) {
         out += "- ";
         out += wrap(fact, width.saturating_sub(2), "  ").trim_start();
     }
@@ -40,6 +44,28 @@ pub fn text(plan: &Plan, width: usize) -> String {
     out += &wrap(&simulated, width, "");
     out += &proofs(plan);
     out
+}
+
+/// Says which variant was planned for, where the user did not choose among several.
+fn other_variants(plan: &Plan) -> Option<String> {
+    let others = &plan.other_variants;
+    (!others.is_empty()).then(|| {
+        let names: Vec<String> = others.iter().take(MAX_VARIANTS).map(|name| format!("“{name}”")).collect();
+        let more = match others.len() - names.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let to_choose = "`--variant NAME` selects another one";
+        format!("This plan is for the variant “{}”; {to_choose}: {}{more}.", plan.variant, names.join(", "))
+    })
+}
+
+/// Says that the printed commands are not those of the advised cure, where the user asked for others.
+fn other_commands(plan: &Plan, asked: &str) -> Option<String> {
+    (plan.advised.as_deref() != Some(asked)).then(|| {
+        let advised = plan.advised.as_ref().map(|name| format!(", not of the advised {name}"));
+        format!("The commands below are those of {asked}{}.", advised.unwrap_or_default())
+    })
 }
 
 /// Names the cures that were only screened; their figures come from shorter runs.
@@ -91,7 +117,8 @@ fn proofs(plan: &Plan) -> String {
 pub(crate) fn table(plan: &Plan) -> Table<'static> {
     let numbers = TableColumn::numbers;
     let mut table = Table::of(vec![
-        TableColumn::names("cure"),
+        // `--commands` takes the name, so it must be whole.
+        TableColumn::names("cure").uncut(),
         TableColumn::names("who"),
         numbers("goodput", "Mbit/s"),
         numbers("gain, 95 %", unit(plan.objective)),

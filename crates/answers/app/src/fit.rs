@@ -2,7 +2,7 @@
 
 use crate::{CommandError, regular};
 use capture::{CaptureReader, PacketFilter};
-use fit::{FitError, ObservedPath};
+use fit::{Fit, FitError, ObservedPath};
 use std::io::Read;
 use std::path::Path;
 use track::TrackerOptions;
@@ -56,6 +56,14 @@ pub fn captured(
     let info = diagnosis::capture_info(all.file, &all.totals);
     let diagnosis = diagnosis::diagnose_tracks(all.tracks, info);
     ObservedPath::of(&diagnosis, &facts)
+}
+
+/// Beginnings of the headline of a scenario that does not behave as the path did.
+const BAD_FITS: [&str; 2] = ["The fit is bad,", "The scenario fits badly"];
+
+/// Returns why a fit must not be relied on, as one or several sentences: its headline, if that says so first.
+pub fn distrust(fit: &Fit) -> Option<String> {
+    BAD_FITS.iter().any(|words| fit.headline.starts_with(words)).then(|| fit.headline.clone())
 }
 
 /// Number of bytes at the start of a file that identify its kind.

@@ -38,7 +38,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
-    let made = advise::plan(&planned.name, &planned.scenarios, &options, Some(&mut progress));
+    let made = planned.plan(&options, Some(&mut progress));
     bar.clear();
     let mut made = match made {
         Ok(made) => made,
@@ -64,7 +64,8 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     if args.json {
         crate::print_json(&advise::to_json(&plan))?;
     } else {
-        crate::print(&format!("{}{commands}", advise::text(&plan, terminal().width)))?;
+        let text = advise::text(&plan, args.commands.as_deref(), terminal().width);
+        crate::print(&format!("{text}{commands}"))?;
     }
     Ok(if plan.advised.is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -96,8 +97,12 @@ fn from_measurement(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliPro
     let source = (args.scenario.as_path(), args.variant.as_deref());
     let made = crate::fit::made(source, PacketFilter::default(), args.jobs, !args.no_progress)?;
     Ok(made.map(|made| {
-        eprint_escaped!("{}\n", made.fit.headline);
-        Planned::of_fit(made)
+        let planned = Planned::of_fit(&made);
+        // The plan itself begins with the headline of a bad fit.
+        if planned.distrust.is_none() {
+            eprint_escaped!("{}\n", made.fit.headline);
+        }
+        planned
     }))
 }
 

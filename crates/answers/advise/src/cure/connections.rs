@@ -20,7 +20,7 @@ impl Cure for MoreConnections {
         "connections"
     }
     fn about(&self) -> &'static str {
-        "Four connections instead of each one, which share the bytes: a loss reduces only a quarter of the windows."
+        "Four connections instead of one, which share the bytes: a loss reduces only a quarter of the windows."
     }
     fn applies(&self) -> &'static str {
         "where up to eight connections carry bulk data, and no program of the scenario opens them"
@@ -62,6 +62,12 @@ impl Cure for MoreConnections {
                 "aria2c -x 1 URL",
             ),
         ];
+        let single = flows.iter().all(|&f| s.reference().flows[f].count == 1);
+        let title = match (single, flows.len()) {
+            (true, 1) => format!("{FACTOR} connections instead of 1"),
+            (true, _) => format!("{FACTOR} connections instead of 1 for each flow"),
+            (false, _) => format!("{FACTOR} times as many connections"),
+        };
         let change = move |s: &mut Scenario| {
             for &flow in &flows {
                 let flow = &mut s.flows[flow];
@@ -73,7 +79,6 @@ impl Cure for MoreConnections {
                 }
             }
         };
-        let title = format!("{FACTOR} connections instead of each one");
         let remedy = Change::new(ChangeKind::MoreConnections, ChangePlace::Sender, "")
             .set(Some(1.0), FACTOR.into(), ChangeUnit::Times)
             .by(commands);

@@ -104,7 +104,7 @@ impl Cure for MaxPacingRate {
             }
             _ => remedy,
         };
-        let mut shown: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
+        let mut shown: Vec<String> = rates.iter().map(|(_, rate)| tune::rate_in_words(*rate)).collect();
         shown.dedup();
         let title = format!("SO_MAX_PACING_RATE of {} per connection", shown.join(" and "));
         let change = move |s: &mut Scenario| {

@@ -39,7 +39,7 @@ impl Cure for QueueDepth {
             let far = !(1.0 / MIN_FACTOR..=MIN_FACTOR).contains(&factor);
             far.then_some(QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }))
         };
-        tune::queue(self, s, "FIFO as deep as the path needs", corrected, |at| {
+        tune::queue(self, s, "a FIFO", corrected, |at| {
             let packets = at.queue.limits().packets;
             let own = tune::queue_commands(at, &format!("pfifo limit {packets}"), "Linux 2.6");
             // The port's own queue, without a shaper, as in a provider's router.

@@ -31,8 +31,12 @@ impl Matched {
     /// Matches the policer at `place`. `share` is the share of the policer's bytes that the shaper counts.
     /// `None` where the bucket is too small for any shaper.
     pub fn of(s: &Situation<'_>, place: StagePlace, share: f64) -> Option<Matched> {
-        let policed = s.policed_rate(place)?;
-        let bucket = s.policed_burst(place)?.get();
+        Matched::to(s.policed_rate(place)?, s.policed_burst(place)?, share)
+    }
+
+    /// Matches a policer of this rate and bucket. `share` and `None` as for [`Matched::of`].
+    fn to(policed: Rate, bucket: Bytes, share: f64) -> Option<Matched> {
+        let bucket = bucket.get();
         let rate = tune::share(policed, SHAPED_SHARE * share);
         let usual = Shaper::new(rate).burst().get();
         let burst = usual.min(bucket / 2).max(MIN_BURST.min(bucket));
@@ -45,11 +49,6 @@ impl Matched {
         let fifo = QueueConfig::Fifo(Fifo { packets: Some(self.packets), bytes: None });
         let queue = if fair { QueueConfig::FqCoDel(FqCoDel::default()) } else { fifo };
         Shaper { burst: Some(self.burst), queue: Some(queue), ..Shaper::new(self.rate) }
-    }
-
-    /// Returns the packets that its queue holds.
-    pub fn depth(&self, fair: bool) -> u64 {
-        if fair { FqCoDel::default().packets } else { self.packets }
     }
 
     /// Returns the change at `place`, on the interface of host `at` that leads `towards` another one.
@@ -79,9 +78,23 @@ impl Matched {
             tune::networkd(at, "systemd 246", &tbf)
         };
         let average = format!("{} {} 0", self.rate.as_bps(), self.burst.bits());
-        let cisco = tune::cisco_shapers(at, &average, fair, self.packets, "");
+        // Without CoDel only the limit keeps the queue short.
+        let also = match fair {
+            true => format!(
+                "; it has no CoDel, so the queue is limited to {} ms instead",
+                QUEUE_DELAY.as_millis_f64()
+            ),
+            false => String::new(),
+        };
+        let cisco = tune::cisco_shapers(at, &average, fair, self.packets, &also);
         [setting.at(at, needs), networkd].into_iter().chain(cisco).collect()
     }
+}
+
+/// Returns the shaper with a FIFO that [`ShaperInFront`] puts in front of a policer of this rate and bucket;
+/// `None` where the bucket is too small for any shaper.
+pub fn shaper_in_front_of(rate: Rate, bucket: Bytes) -> Option<Shaper> {
+    Matched::to(rate, bucket, 1.0).map(|matched| matched.stage(false))
 }
 
 /// Returns a stage with a name that is new in its direction.
@@ -115,7 +128,7 @@ impl Cure for ShaperInFront {
         if new.is_empty() {
             return Vec::new();
         }
-        let option = |(fair, name, label): (bool, &str, &str)| {
+        let option = |(fair, name): (bool, &str)| {
             let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
             let remedy = |(p, m): &(StagePlace, Matched)| m.remedy(ChangePlace::SenderEdge, s.ends(*p), fair);
             let remedies: Vec<Change> = new.iter().map(remedy).collect();
@@ -128,18 +141,21 @@ impl Cure for ShaperInFront {
                     list.insert(place.index, stage);
                 }
             };
-            let mut rates: Vec<String> = new.iter().map(|(_, m)| m.rate.to_string()).collect();
+            let mut rates: Vec<String> = new.iter().map(|(_, m)| tune::rate_in_words(m.rate)).collect();
             rates.dedup();
-            let mut depths: Vec<String> = new.iter().map(|(_, m)| m.depth(fair).to_string()).collect();
+            let mut depths: Vec<String> = new.iter().map(|(_, m)| m.packets.to_string()).collect();
             depths.dedup();
+            let queue = match fair {
+                true => "FQ-CoDel".to_string(),
+                false => format!("a FIFO of {} packets", depths.join(" and ")),
+            };
             let title = format!(
-                "shaper of {} with {label} ({} packets) in front of {}",
+                "a shaper of {} with {queue} in front of {}",
                 rates.join(" and "),
-                depths.join(" and "),
-                names.join(", ")
+                names.join(" and ")
             );
             CureOption::new(self, title, &[ChangePlace::SenderEdge], change).named(name).with(remedies)
         };
-        [(false, "fifo", "a small FIFO"), (true, "fq-codel", "FQ-CoDel")].into_iter().map(option).collect()
+        [(false, "fifo"), (true, "fq-codel")].into_iter().map(option).collect()
     }
 }

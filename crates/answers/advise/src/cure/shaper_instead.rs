@@ -31,8 +31,8 @@ enum ShapedQueue {
 
 impl ShapedQueue {
     const ALL: [(ShapedQueue, &'static str, &'static str); 4] = [
-        (ShapedQueue::Short, "fifo-short", "a FIFO of the bucket's size"),
-        (ShapedQueue::Fifo, "fifo", "FIFO"),
+        (ShapedQueue::Short, "fifo-short", "a FIFO as large as the bucket,"),
+        (ShapedQueue::Fifo, "fifo", "a FIFO"),
         (ShapedQueue::Wfq, "wfq", "WFQ"),
         (ShapedQueue::FqCoDel, "fq-codel", "FQ-CoDel"),
     ];
@@ -114,8 +114,11 @@ impl ShaperInstead {
         let remedies: Vec<Change> = new.iter().map(remedy).collect();
         let mut depths: Vec<String> = new.iter().map(|(_, _, packets, _)| packets.to_string()).collect();
         depths.dedup();
-        let title =
-            format!("shaper with {label} ({} packets) instead of {}", depths.join(" and "), names.join(", "));
+        let title = format!(
+            "a shaper with {label} of {} packets instead of {}",
+            depths.join(" and "),
+            names.join(" and ")
+        );
         let touches = names.into_iter().chain(["policer".to_string()]).collect();
         let change = move |s: &mut Scenario| {
             for (place, queue, ..) in &new {

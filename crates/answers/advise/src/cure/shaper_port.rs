@@ -3,7 +3,7 @@
 //! before the policer.
 
 use super::shaper_front::{Matched, named_stage};
-use super::{Cure, CureOption, Lever};
+use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
 use crate::situation::{StagePlace, stages_mut};
 use path::{Shaper, Stage};
@@ -71,9 +71,8 @@ impl Cure for ShaperAtPort {
         }
         let hosts: Vec<&str> = ports.iter().map(|(p, _)| s.ends(*p)[0]).collect();
         let Matched { rate, .. } = &ports[0].1;
-        let depth = ports[0].1.depth(true);
-        let title =
-            format!("shaper of {rate} with FQ-CoDel ({depth} packets) on the port of {}", hosts.join(", "));
+        let rate = tune::rate_in_words(*rate);
+        let title = format!("a shaper of {rate} with FQ-CoDel on the port of {}", hosts.join(", "));
         let remedies: Vec<Change> =
             ports.iter().map(|(p, m)| m.remedy(ChangePlace::Sender, s.ends(*p), true)).collect();
         let shapers: Vec<(StagePlace, Shaper)> = ports.iter().map(|(p, m)| (*p, m.stage(true))).collect();

@@ -5,6 +5,7 @@ use crate::Situation;
 use crate::situation::{self, StagePlace};
 use congestion::Control;
 use path::{QueueConfig, Stage};
+use print::three_digits;
 use result::command::lines;
 use result::sizes::SHAPED_SHARE;
 use result::{Change, ChangeKind, ChangePlace, CommandSet, LinuxSetting, Platform};
@@ -14,6 +15,11 @@ use units::{Bytes, Rate, Span};
 
 /// Limit of the ends that are also tried one by one.
 const MAX_ENDS: usize = 3;
+
+/// Formats a rate for a sentence, in Mbit/s with three significant digits.
+pub fn rate_in_words(rate: Rate) -> String {
+    format!("{} Mbit/s", three_digits(rate.as_mbps()))
+}
 
 /// Formats a rate for `tc`.
 pub fn tc_rate(rate: Rate) -> String {
@@ -164,9 +170,9 @@ pub fn queue(
             })
             .collect();
         let at = |(p, q): &(StagePlace, QueueConfig)| {
-            format!("{} ({} packets)", s.stage_name(*p), situation::depth(q))
+            format!("of {} packets at {}", situation::depth(q), s.stage_name(*p))
         };
-        let title = format!("{label} at {}", new.iter().map(at).collect::<Vec<_>>().join(", "));
+        let title = format!("{label} {}", new.iter().map(at).collect::<Vec<_>>().join(" and "));
         let mut by: Vec<ChangePlace> = new.iter().map(|(p, _)| owner(s, *p)).collect();
         by.sort_unstable();
         by.dedup();
@@ -188,9 +194,13 @@ pub fn queue(
     sets.into_iter().map(option).collect()
 }
 
-/// Returns who runs a stage's queue: the sender, if all data that passes it begins at the host that sends
-/// into it; the receiver, if only its acknowledgements pass; otherwise the provider.
+/// Returns who runs a stage's queue: the sender, if the stage is its own port ([`Situation::is_port`]) and
+/// all data that passes it begins there; the receiver, if the port is its own and only its acknowledgements
+/// pass; otherwise whoever runs the limiter.
 pub fn owner(s: &Situation<'_>, place: StagePlace) -> ChangePlace {
+    if !s.is_port(place) {
+        return ChangePlace::Limiter;
+    }
     let [at, _] = s.ends(place);
     let mut data = s.all_through(place).peekable();
     if data.peek().is_some() {

@@ -147,7 +147,7 @@ fn a_shaper_replaces_the_policer_at_its_rate() {
     // The bucket holds six packets; the short queue has ten, the minimum.
     assert_eq!(names, ["shaper-fifo-short", "shaper-fifo", "shaper-wfq", "shaper-fq-codel"]);
     let all = &options("shaper", &s)[..];
-    assert!(changes(&all[0], &s).contains("packets = 10 }") && all[0].title.contains("(10 packets)"));
+    assert!(changes(&all[0], &s).contains("packets = 10 }") && all[0].title.contains("of 10 packets"));
     let all = &all[1..];
     let fifo = "links.wan.forward.policer={ kind = \"shaper\", rate = \"20Mbit/s\", \
                 queue = { kind = \"fifo\", packets = 200 } }";
@@ -210,7 +210,7 @@ fn queueing_disciplines_replace_any_other_at_the_slowest_link() {
             let change = changes(&all[0], &s);
             assert!(change.starts_with("links.wan.forward.link.queue={ kind = \""), "{change}");
             assert!(change.contains(name) && change.contains("packets = 70"), "the same depth: {change}");
-            assert!(all[0].title.contains("(70 packets)"), "{}", all[0].title);
+            assert!(all[0].title.contains("of 70 packets"), "{}", all[0].title);
         }
         let own = QUEUE.replace(" }", &format!(", queue = {{ kind = \"{name}\" }} }}"));
         offers_nothing(name, &path(&own, FLOW));
@@ -225,8 +225,26 @@ fn a_shallow_queue_is_replaced_at_its_depth_and_at_the_default_depth() {
     let all = options("fq-codel", &shallow);
     let names: Vec<&str> = all.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["fq-codel", "fq-codel-deep"]);
-    assert!(all[0].title.contains("(30 packets)") && all[1].title.contains("(10240 packets)"));
+    assert!(all[0].title.contains("of 30 packets") && all[1].title.contains("of 10240 packets"));
     assert!(changes(&all[0], &shallow).contains("packets = 30"));
+}
+
+/// A queue is the sender's only where it is the sender's own port. Most scenarios have just two hosts, so the
+/// limiter between them is on a link that begins at the sender, too.
+#[test]
+fn the_queue_of_a_limiter_belongs_to_the_limiter() {
+    let direct = |stages: &str| {
+        scenario(&format!(
+            "duration = \"2s\"\n[links.wan]\nbetween = [\"client\", \"server\"]\nforward = [{stages}]\n{FLOW}"
+        ))
+    };
+    let by = |stages: &str| options("fq-codel", &direct(stages))[0].by.clone();
+    let line = r#"{ kind = "link", rate = "20Mbit/s", delay = "15ms" }"#;
+    assert_eq!(by(line), [ChangePlace::Sender]);
+    let limiter = line.replace("kind = \"link\"", "kind = \"link\", name = \"limiter\"");
+    assert_eq!(by(&limiter), [ChangePlace::Limiter]);
+    let port = r#"{ kind = "link", name = "port", rate = "1Gbit/s" }"#;
+    assert_eq!(by(&format!("{port}, {line}")), [ChangePlace::Limiter], "behind the sender's port");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn a_kept_stage_stays_and_a_plan_reads_back() {
     }
     let json = advise::to_json(&all);
     assert_eq!(serde_json::from_str::<advise::Plan>(&json).unwrap(), all);
-    let text = advise::text(&all, 100);
+    let text = advise::text(&all, None, 100);
     assert!(text.starts_with("Do this (") && text.contains("as it is"), "{text}");
     let commands = advise::commands(&all, None).unwrap();
     assert!(commands.contains("undo:") && commands.contains("--set '"), "{commands}");
@@ -315,6 +315,13 @@ fn a_policer_at_its_full_rate_needs_no_cure() {
     let plan = made(&scenario(&s), &PlanOptions { finalists: 8, repeats: 2, ..PlanOptions::default() }).plan;
     assert!(plan.advice.starts_with("Goodput is already "), "{}", plan.advice);
     assert_eq!(plan.advised, None, "{}", plan.advice);
+    // Payload is compared with payload, and the rate that `run` compares with is named.
+    assert!(
+        plan.advice.contains("headers take the rest of 10.0 Mbit/s): no change is needed."),
+        "{}",
+        plan.advice
+    );
+    assert!(plan.facts.iter().all(|f| !f.contains("improves something else")), "{:?}", plan.facts);
     assert!(plan.now.retransmitted_share > 0.0, "it drops, and that is no reason: {:?}", plan.now);
 }
 
@@ -324,7 +331,7 @@ fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
     let s = home("");
     let plan = made(&s, &small()).plan;
     assert!(plan.cures.iter().all(|c| c.finalist) && plan.screened.iter().all(|c| !c.finalist));
-    let text = advise::text(&plan, 100);
+    let text = advise::text(&plan, None, 100);
     for cure in &plan.screened {
         let row = text.lines().any(|l| l.trim_start_matches(['=', '-', '!', ' ']).starts_with(&cure.name));
         assert!(!row || text.contains("Screened only"), "{}: {text}", cure.name);
@@ -333,6 +340,43 @@ fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
         assert!(plan.cures.iter().all(|c| c.name != left.name), "{left:?}");
     }
     assert!(plan.cures.iter().all(|c| c.gain.mean != 0.0 || c.figures != plan.now), "{:?}", plan.cures);
+}
+
+/// A plan for a scenario that does not behave as the path does advises nothing and says why first.
+#[test]
+fn a_plan_that_cannot_be_trusted_advises_nothing() {
+    let mut plan = made(&policed(""), &small()).plan;
+    assert!(plan.advised.is_some());
+    let why = "The fit is bad, do not trust it: simulated, goodput differs by +390.1 %.";
+    plan.distrusted(why);
+    assert_eq!((plan.advised.as_ref(), plan.distrust.as_deref()), (None, Some(why)));
+    let text = advise::text(&plan, None, 100);
+    assert!(text.starts_with("No cure is advised. The fit is bad"), "{text}");
+    assert!(!text.contains("Do this") && !text.contains("is better by"), "{text}");
+    assert!(text.contains("not on yours") && text.contains("as it is"), "{text}");
+    assert_eq!(advise::commands(&plan, None), None);
+    let read: advise::Plan = serde_json::from_str(&advise::to_json(&plan)).unwrap();
+    assert_eq!(read, plan);
+}
+
+/// The text says which variant was planned for, and whose commands follow.
+#[test]
+fn what_the_user_did_not_choose_or_chose_against_the_advice_is_said() {
+    let mut plan = made(&policed(""), &small()).plan;
+    let advised = plan.advised.clone().unwrap();
+    let other = plan.cures.iter().find(|c| c.name != advised).unwrap().name.clone();
+    // Lines are broken at blanks.
+    let text = |plan: &advise::Plan, asked| {
+        advise::text(plan, asked, 60).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(
+        !text(&plan, None).contains("variant") && !text(&plan, Some(&advised)).contains("The commands below")
+    );
+    let said = format!("The commands below are those of {other}, not of the advised {advised}.");
+    assert!(text(&plan, Some(&other)).contains(&said), "{}", text(&plan, Some(&other)));
+    plan.other_variants = vec!["shaper".into(), "link".into()];
+    let said = "for the variant “default”; `--variant NAME` selects another one: “shaper”, “link”.";
+    assert!(text(&plan, None).contains(said), "{}", text(&plan, None));
 }
 
 /// The same scenario gives the same plan, with any number of threads.

@@ -19,7 +19,8 @@ never advised. Gains are measured with the same seeds with and without the cure.
   longfat plan sdwan-limiter --commands shaper-front-fifo
   longfat plan trace.pcap --only sender-edge
 
-Exit codes: 0 a cure is advised; 1 no cure helps; 2 bad input; 130 interrupted by Ctrl-C.")]
+Exit codes: 0 a cure is advised; 1 none is: none helps, none is needed, or a capture fits badly; 2 bad input; 130
+interrupted by Ctrl-C.")]
 pub struct PlanArgs {
     /// Scenario file (TOML) or name of a built-in example; `-` reads a scenario from standard input. A
     /// capture, or other input of `longfat fit`, is fitted first.
@@ -52,7 +53,7 @@ pub struct PlanArgs {
     /// Number of seeds that each of these is run with.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub repeat: u32,
-    /// Print the commands of this cure instead of the best one's.
+    /// Print the commands of this cure instead of the advised one's.
     #[arg(long, value_name = "CURE")]
     pub commands: Option<String>,
     /// Measure the first N cures on this machine's kernel, in real time, using the printed commands where

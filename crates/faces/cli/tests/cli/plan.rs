@@ -40,7 +40,7 @@ fn the_text_has_the_advice_and_the_commands() {
     let done = plan(POLICED, &["--only", "sender-edge"]);
     let text = out(&done);
     assert_eq!(done.status.code(), Some(0), "{text}");
-    assert!(text.starts_with("Do this (sender-edge): shaper of 9.8Mbit/s"), "{text}");
+    assert!(text.starts_with("Do this (sender-edge): a shaper of 9.80 Mbit/s"), "{text}");
     assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9800kbit burst 3000"), "{text}");
     // A plan does not know the interface's present qdisc.
     assert!(text.contains("undo:\n    # previous qdisc unknown"), "{text}");
@@ -107,6 +107,46 @@ fn a_plan_can_be_made_for_a_result_folder() {
     assert!(planned.cures.iter().chain(&planned.screened).any(|c| c.name == "bbr"));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("it has: default"));
     assert_eq!((wrong.status.code(), set.status.code()), (Some(2), Some(2)));
+}
+
+/// Two flows whose ACKs wait behind the data of the other one cannot be fitted by their sum: a plan from such
+/// a fit advises nothing, and says why before anything else.
+#[test]
+fn a_plan_from_a_bad_fit_advises_nothing() {
+    const TWO_WAYS: &str = r#"
+name = "line"
+duration = "4s"
+[links.line]
+between = ["home", "server"]
+forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 250 } }]
+backward = [{ kind = "link", rate = "50Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 1000 } }]
+[flows.upload]
+from = "home"
+to = "server"
+[flows.download]
+from = "server"
+to = "home"
+"#;
+    let folder = std::env::temp_dir().join(format!("longfat-plan-bad-fit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("line.toml"), TWO_WAYS).unwrap();
+    let longfat = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_longfat")).current_dir(&folder).args(args).output().unwrap()
+    };
+    let ran = longfat(&["run", "line.toml", "--out", "results", "--repeat", "1"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let fit: fit::Fit = serde_json::from_slice(&longfat(&["fit", "results", "--json"]).stdout).unwrap();
+    let (captured, fitted) = (fit.compared.captured.goodput_mbps, fit.compared.fitted.goodput_mbps);
+    assert!(fitted > 1.2 * captured, "it is bad: {fit:?}");
+    let done = longfat(&["plan", "results", "--finalists", "1", "--repeat", "2"]);
+    let made = longfat(&["plan", "results", "--finalists", "1", "--repeat", "2", "--json"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let text = out(&done);
+    assert!(text.starts_with("No cure is advised. The fit is bad, do not trust it:"), "{text}");
+    assert!(!text.contains("Do this") && !text.contains("undo:") && text.contains("as it is"), "{text}");
+    let plan: advise::Plan = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!((plan.advised, plan.distrust.as_ref()), (None, Some(&fit.headline)));
+    assert_eq!((done.status.code(), made.status.code()), (Some(1), Some(1)));
 }
 
 #[test]
