@@ -886,7 +886,7 @@ export type Lang = "en" | "zh";
 export interface Limitation {
   /** Further places of the same kind that were switched off together with `place`, because none alone has an effect; absent where there are none. */
   also?: string[];
-  /** Kind of packets that the stage carries; absent where `place` is not a stage. */
+  /** Kind of packets of the limited flows that the stage carries; absent where `place` is not a stage. */
   carries?: Carried;
   /** Packets that the stage dropped; absent where it dropped none, and where `place` is not a stage. */
   drops?: LimitationDrops;

@@ -97,6 +97,7 @@ pub fn wrong(checked: &CheckedRun, stated: &Story) -> Vec<String> {
         .map(|&baseline| Check { baseline, others: others(checked, baseline), all: &checked.compared })
         .collect();
     list.extend(judged(checked, stated, &checks));
+    list.extend(idle(checked, stated, baseline));
     for (check, clauses) in checks.iter().zip(parts) {
         list.extend(check.check_goals(checked, clauses));
         list.extend(check.check_starved(clauses));
@@ -114,6 +115,20 @@ pub fn wrong(checked: &CheckedRun, stated: &Story) -> Vec<String> {
     list.extend(words::strange(&checks, stated));
     list.extend(clocks::wrong(checked, stated));
     list
+}
+
+/// The other variants in which nothing arrived, if the story names others.
+fn idle(checked: &CheckedRun, stated: &Story, baseline: &ComparedVariant) -> Option<String> {
+    let clock = baseline.result.clock;
+    let others = checked.compared.iter().filter(|v| v.index != baseline.index && v.result.clock == clock);
+    let idle = others.filter(|v| !v.flows.is_empty() && v.flows.iter().all(|f| f.result.goodput_mbps <= 0.0));
+    let idle: Vec<&String> = idle.map(|v| &v.name).collect();
+    let named = stated
+        .clauses
+        .iter()
+        .flat_map(|c| if let Clause::Idle { variants } = c { &variants[..] } else { &[] });
+    let named: Vec<&String> = named.collect();
+    (idle != named).then(|| format!("nothing arrived in {idle:?}, stated: {named:?}"))
 }
 
 /// Number of statements that a story makes.
@@ -529,8 +544,8 @@ impl Check<'_> {
                 check(!better.gains.is_empty(), "leads by nothing");
                 list.extend(self.recommended(better, true));
             }
-            // Checked with all variants that are compared by the goal.
-            Clause::Best { .. } => {}
+            // Checked with all variants.
+            Clause::Idle { .. } | Clause::Best { .. } => {}
             Clause::Open { measure, was, repeats, .. } => {
                 check(near(*was, value(&Number::of(measure), b)), "another mean of the baseline");
                 check(

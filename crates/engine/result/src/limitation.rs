@@ -175,7 +175,7 @@ pub struct Limitation {
     /// where the effect concerns all flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow: Option<String>,
-    /// Kind of packets that the stage carries; absent where `place` is not a stage.
+    /// Kind of packets of the limited flows that the stage carries; absent where `place` is not a stage.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carries: Option<Carried>,
     /// Packets that the stage dropped; absent where it dropped none, and where `place` is not a stage.

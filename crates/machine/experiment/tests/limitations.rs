@@ -130,6 +130,20 @@ fn waiting_acks_are_distinguished_from_data() {
     assert!(first.place == "wan.backward.up" && first.carries == Some(Carried::Acks), "{first:?}");
 }
 
+/// An upload's queue delays the ACKs of a download: for the download it carries no data.
+#[test]
+fn acks_of_one_flow_wait_behind_data_of_another() {
+    let up = r#"{ kind = "link", name = "up", rate = "10Mbit/s", delay = "10ms", queue = { kind = "fifo", packets = 1000 } }"#;
+    let upload = "[flows.upload]\nfrom = \"home\"\nto = \"server\"";
+    let (limitations, search) = held(&download(LINE, up, upload), &[]);
+    let at_up = |flow: &str| {
+        limitations.iter().find(|h| h.place == "wan.backward.up" && h.flow.as_deref() == Some(flow))
+    };
+    let of_download = at_up("download").unwrap_or_else(|| panic!("{limitations:#?}\n{search:?}"));
+    assert_eq!(of_download.carries, Some(Carried::Acks), "{of_download:?}");
+    assert!(at_up("upload").is_none_or(|h| h.carries != Some(Carried::Acks)), "{limitations:?}");
+}
+
 #[test]
 fn caps_of_senders_are_found() {
     first(&download(LINE, BACK, "max_pacing_rate = \"10Mbit/s\""), LimitationKind::PacingCap, "download");

@@ -94,6 +94,7 @@ fn names(clause: &Clause) -> Vec<String> {
         Clause::Open { variants, .. } => {
             return variants.iter().take(MAX_NAMES).map(|v| v.0.clone()).collect();
         }
+        Clause::Idle { variants } => return variants.iter().take(MAX_NAMES).cloned().collect(),
         Clause::Same { baseline, variants, .. } => {
             return variants.iter().take(MAX_NAMES).chain([baseline]).cloned().collect();
         }
@@ -172,7 +173,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             let each = variants.iter().take(MAX_NAMES).flat_map(|v| printed(v.1));
             each.chain(more).chain(was.iter().flat_map(|w| printed(*w))).chain([*repeats as f64]).collect()
         }
-        Clause::Same { variants, .. } => {
+        Clause::Same { variants, .. } | Clause::Idle { variants } => {
             let rest = variants.len().saturating_sub(MAX_NAMES);
             (rest > 0).then_some(rest as f64).into_iter().collect()
         }

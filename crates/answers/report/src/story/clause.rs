@@ -234,6 +234,8 @@ pub enum Clause {
         /// The effect on that flow's goodput.
         effect: Effect,
     },
+    /// Other variants in which no payload arrived.
+    Idle { variants: Vec<String> },
     /// No other variant does better by the goal.
     Best {
         goal: Goal,

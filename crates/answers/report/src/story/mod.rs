@@ -142,6 +142,7 @@ pub fn story(runs: &[(&str, &Run)]) -> Story {
         story.clauses.extend(clauses);
     }
     story.clauses.extend(extremes);
+    story.clauses.extend(idle(baseline, &all));
     story.clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
     let better = story.clauses.iter().filter_map(|c| match c {
         Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => Some(b.at),
@@ -198,6 +199,15 @@ fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [
     let by = |a: &usize, b: &usize| good(a).total_cmp(&good(b));
     let (worst, best) = ((0..flows.len()).min_by(by), (0..flows.len()).max_by(by));
     (goal, [flows[worst.unwrap_or(0)], flows[best.unwrap_or(0)]])
+}
+
+/// The other variants on the baseline's clock in which no payload arrived, if there are any.
+fn idle(baseline: &NamedVariant, all: &[NamedVariant]) -> Option<Clause> {
+    let is_other =
+        |n: &&NamedVariant| n.row.variant.clock == baseline.row.variant.clock && n.at != baseline.at;
+    let is_idle = |n: &&NamedVariant| n.row.flows().iter().all(|f| f.goodput_mbps <= 0.0);
+    let variants: Vec<String> = all.iter().filter(is_other).filter(is_idle).map(|n| n.name.clone()).collect();
+    (!variants.is_empty()).then_some(Clause::Idle { variants })
 }
 
 /// The variant of this name, else the first one. With flows measured one at a time, its first flow.

@@ -213,7 +213,7 @@ fn delay_is_judged_by_its_95th_percentile() {
     // Medians do not count.
     fifo.flows[0].rtt_ms.p95 = 214.0;
     let text = text_for(&[Goal::Delay], vec![fifo, codel], Lang::En);
-    has(&text, &["the other variant does no better"]);
+    has(&text, &["the other variant has no lower delay"]);
 }
 
 #[test]
@@ -253,7 +253,13 @@ fn transfers_are_judged_by_completion_time() {
     lacks(&text, &["did not finish"]);
     // One of twenty is within what a 95th percentile leaves out, three are not.
     let text = text_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
-    has(&text, &["8.00 s (p95), 1 of 20 transfers did not finish", "the other variant does no better"]);
+    has(
+        &text,
+        &[
+            "8.00 s (p95), 1 of 20 transfers did not finish",
+            "the other variant has no shorter completion times",
+        ],
+    );
     let text = text_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
     has(
         &text,
@@ -290,7 +296,7 @@ fn responses_and_pages_are_judged_by_their_times() {
         &["“a” has pages that take 2.40 s (p95)", "for page time, “b” has pages that take 0.600 s (p95)"],
     );
     let text = text_for(&[Goal::Page], vec![times("b", 0.2, 5), times("a", 0.8, 5)], Lang::En);
-    has(&text, &["the other variant does no better"]);
+    has(&text, &["the other variant has no shorter page times"]);
 }
 
 #[test]
@@ -385,7 +391,7 @@ fn only_flows_of_one_direction_and_limit_are_unfair() {
     let text = text_for(&[Goal::Fairness], vec![two(20.0, false, 10.0), fair.clone()], Lang::En);
     has(&text, &["“v” has a Jain index of 0.69", unfair, "for fairness, “fair” has a Jain index of 1.00"]);
     let text = text_for(&[Goal::Goodput], vec![fair, two(20.0, false, 10.0)], Lang::En);
-    has(&text, &["the other variant does no better"]);
+    has(&text, &["the other variant has no higher goodput"]);
 }
 
 #[test]
@@ -424,7 +430,7 @@ fn clauses_that_do_not_hold_are_left_out() {
     lacks(&text_of(vec![silent]), &["almost no loss"]);
     quiet.limit_mbps = None;
     quiet.flows[0].goodput_mbps = 0.0;
-    assert_eq!(text_of(vec![quiet]), "nothing arrived in “only”.");
+    assert_eq!(text_of(vec![quiet]), "Nothing arrived in “only”.");
     assert_eq!(text_of(vec![]), "");
     assert_eq!(text_of(vec![VariantResult::default()]), "", "no flow at all");
     assert_eq!(headline(&run(&[], None, vec![])), (None, Vec::new()));
@@ -467,7 +473,24 @@ fn without_a_better_variant_an_equal_one_with_gains_is_named() {
     );
     let mut list = list();
     list.swap(0, 2);
-    has(&text_of(list), &["none of the other 2 variants does better."]);
+    has(&text_of(list), &["none of the other 2 variants has higher goodput."]);
+}
+
+#[test]
+fn variants_in_which_nothing_arrived_are_named_in_the_headline() {
+    let idle = |name: &str| {
+        let mut v = variant(name, "policer", "cubic", 0.0, 0.0, 5);
+        v.flows[0].delivered_bytes = 0;
+        v
+    };
+    let list = vec![variant("icmp", "policer", "cubic", 18.8, 31.0, 0), idle("black-hole"), idle("closed")];
+    let headline = |baseline| plain(&story(&[("s", &run(&[], baseline, list.clone()))]).headline(Lang::En));
+    let said = headline(None);
+    assert!(said.ends_with("; nothing arrived in “black-hole” and “closed”."), "{said}");
+    // The baseline itself is named first.
+    let said = headline(Some("black-hole"));
+    assert!(said.starts_with("Nothing arrived in “black-hole”"), "{said}");
+    assert!(said.ends_with("; nothing arrived in “closed”."), "{said}");
 }
 
 #[test]
@@ -795,8 +818,8 @@ fn flows_measured_alone_are_all_reported() {
         text_of(list()),
         "“v / up” achieves 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” achieves 8.00 Mbit/s, 2.0 times as \
          much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” achieves 18.0 Mbit/s, 90.0 % \
-         of its limit. The policer at wan.forward.limiter dropped 1.20 % of the packets. For goodput, the other variant does \
-         no better."
+         of its limit. The policer at wan.forward.limiter dropped 1.20 % of the packets. The other variant has no \
+         higher goodput."
     );
     has(&text_for(&[], list(), Lang::Zh), &["。“v / down”的有效吞吐量为 18.0"]);
     // Each flow has its own remedies for each goal, so there is no table.

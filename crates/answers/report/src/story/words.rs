@@ -21,7 +21,7 @@ impl Story {
     /// The fault and the remedy in one sentence. Empty if there are no flows.
     pub fn headline(&self, lang: Lang) -> String {
         let Some(opening) = self.clauses.first() else { return String::new() };
-        let mut text = opening.say(lang);
+        let mut text = capital(&opening.say(lang));
         if let Some(Clause::Unfinished { .. }) = self.clauses.get(1) {
             text += mark("story.comma", lang);
             text += &self.clauses[1].say(lang);
@@ -49,6 +49,10 @@ impl Story {
             {
                 text += mark("story.in-total", lang);
             }
+        }
+        for idle in self.clauses.iter().filter(|c| matches!(c, Clause::Idle { .. })) {
+            text += mark("story.semicolon", lang);
+            text += &idle.say(lang);
         }
         text += mark("story.end", lang);
         if lang == Lang::Zh { spaced(&text) } else { text }
@@ -163,6 +167,8 @@ impl Clause {
                 let first = &b.gains[..b.gains.len().min(1)];
                 same + &fill("story.gains", lang, &[("gains", &listed(first, lang))])
             }
+            // The words name the goal themselves.
+            Clause::Best { .. } => return self.worded(lang),
             other => other.worded(lang),
         };
         format!("{goal}{advice}")
@@ -198,6 +204,7 @@ impl Clause {
                 }
                 list
             }
+            Clause::Idle { .. } => Vec::new(),
             Clause::Best { .. } if is_advised => Vec::new(),
             Clause::Best { .. } => vec![(6, self.advice(lang))],
             opening if opening.opens() => one(0),
@@ -225,6 +232,10 @@ impl Clause {
         let fill = |key, values: &[(&str, &str)]| fill(key, lang, values);
         match self {
             Clause::Nothing { variant } => fill("story.nothing", &[("name", &quoted(variant))]),
+            Clause::Idle { variants } => {
+                let names = first_of(variants.iter().map(|name| quoted(name)), lang);
+                fill("story.nothing", &[("name", &names)])
+            }
             Clause::Carries { variant, tcp, udp, limit, varies } => {
                 let share = limit.map(|limit| share([*tcp, *udp], limit, *varies, lang));
                 carries(variant, *tcp, *udp, lang) + &share.unwrap_or_default()
@@ -316,14 +327,14 @@ impl Clause {
                     .collect::<Vec<_>>()
                     .join(text("story.semicolon", lang))
             }
-            Clause::Best { others, all, .. } => {
+            Clause::Best { goal, others, all } => {
                 let key = match (*all, *others) {
                     (true, 1) => "story.best.one",
                     (true, _) => "story.best",
                     (false, 1) => "story.best.comparable.one",
                     (false, _) => "story.best.comparable",
                 };
-                fill(key, &[("n", &others.to_string())])
+                fill(key, &[("n", &others.to_string()), ("better", text(better(*goal), lang))])
             }
             Clause::ClocksGoodput { variant, flow, first, second } => fill(
                 "story.clocks",
@@ -427,6 +438,17 @@ fn purpose(goal: units::Goal) -> &'static str {
         units::Goal::Completion => "story.for.completion",
         units::Goal::Page => "story.for.page",
         units::Goal::Fairness => "story.for.fairness",
+    }
+}
+
+/// The key of a better value of a goal, which no other variant has.
+fn better(goal: units::Goal) -> &'static str {
+    match goal {
+        units::Goal::Goodput => "story.best.goodput",
+        units::Goal::Delay => "story.best.delay",
+        units::Goal::Completion => "story.best.completion",
+        units::Goal::Page => "story.best.page",
+        units::Goal::Fairness => "story.best.fairness",
     }
 }
 

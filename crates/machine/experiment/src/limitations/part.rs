@@ -7,7 +7,7 @@
 use super::case::{Case, directions, is_tcp};
 use super::suspects::Removal;
 use result::measure::connections;
-use result::{FlowResult, LimitationKind, VariantResult};
+use result::{Carried, FlowResult, LimitationKind, VariantResult};
 use scenario::{Flow, Scenario};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -69,6 +69,23 @@ impl Part {
             |f: &Flow| removal.places.contains(&f.name) && is_tcp(f) && !self.flows.contains(&f.name);
         let competes = removal.kind == LimitationKind::CompetingFlow && !self.flows.is_empty();
         !(competes && scenario.flows.iter().any(is_foreign))
+    }
+
+    /// The packets of this part that pass the suspect's stage: where only other parts send data there, ACKs.
+    pub fn carried(&self, removal: &Removal, scenario: &Scenario) -> Option<Carried> {
+        let passes = |f: &Flow| {
+            let [data, _] = directions(scenario, f);
+            let mut places = data.iter().map(|&(link, is_forward)| {
+                let direction = if is_forward { "forward" } else { "backward" };
+                format!("{}.{direction}.", scenario.links[link].name)
+            });
+            places.any(|place| removal.places[0].starts_with(&place))
+        };
+        let mut own = scenario.flows.iter().filter(|f| self.flows.contains(&f.name));
+        match removal.carries {
+            Some(Carried::Both) if !self.flows.is_empty() && !own.any(passes) => Some(Carried::Acks),
+            carries => carries,
+        }
     }
 
     /// A run's result restricted to the flows of this part.

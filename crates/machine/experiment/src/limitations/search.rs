@@ -410,7 +410,7 @@ impl<'a> Finder<'a> {
             place: t.removal.places[0].clone(),
             also: t.removal.places[1..].to_vec(),
             flow: self.flow(part),
-            carries: t.removal.carries,
+            carries: part.carried(&t.removal, &self.scenario),
             drops: None,
             silence: None,
             simulated_s: self.is_shortened.then(|| self.scenario.duration.as_secs_f64()),
