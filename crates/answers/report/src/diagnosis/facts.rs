@@ -252,14 +252,20 @@ fn other_causes(g: &FlowGroup, lang: Lang) -> Option<String> {
 
 /// The packets of the largest flow that prove the cause, and the Wireshark filter that finds them.
 fn proof(g: &FlowGroup, lang: Lang) -> Option<String> {
-    g.lead().proofs.iter().find(|p| p.cause == Some(g.cause)).map(|p| proof_line(p, lang))
+    let f = g.lead();
+    let p = f.proofs.iter().find(|p| p.cause == Some(g.cause))?;
+    // Not every loss is due to the cause; the count of all of them is another fact.
+    let is_part = p.kind == ProofKind::Lost && p.total < f.measures.lost_up + f.measures.lost_down;
+    let what =
+        if is_part { "diag.proof.lost-to-cause".into() } else { format!("diag.proof.{}", p.kind.name()) };
+    Some(proof_line(p, text(&what, lang), lang))
 }
 
-/// A proof's packets and its Wireshark display filter.
-fn proof_line(p: &PacketProof, lang: Lang) -> String {
+/// A proof's packets, described by `what`, and its Wireshark display filter.
+fn proof_line(p: &PacketProof, what: &str, lang: Lang) -> String {
     let numbers: Vec<String> = p.packets.iter().map(u32::to_string).collect();
     let values = [
-        ("what", text(&format!("diag.proof.{}", p.kind.name()), lang).to_string()),
+        ("what", what.to_string()),
         ("list", listed(&numbers, lang)),
         ("n", count(p.total)),
         ("filter", printable(&p.filter)),
