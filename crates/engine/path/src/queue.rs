@@ -1,9 +1,13 @@
 //! Queues for links, shapers and other elements: one file each in `queue/`, with a `mod` line and a line in
 //! `queues!` below.
 //!
-//! A new queue is one file with a configuration that implements `Discipline`, and these two lines. It then
-//! has the syntax `{ kind = "…", … }`, a JSON Schema and a section in the documentation, and is covered by
-//! the tests and fuzzers of all queues.
+//! A new queue is one file with a configuration that implements `Discipline`, these two lines, and an arm in
+//! `import/src/export/queue.rs`, which writes queues for `tc`. It then has the syntax `{ kind = "…", … }`, a
+//! JSON Schema and a section in the documentation (`cargo xtask bless`), and is covered by the tests and
+//! fuzzers of all queues. A kind has the name that `tc` uses if Linux has the discipline.
+//!
+//! A drop for want of room is [`DropCause::Overflow`](crate::DropCause), whichever packet is dropped; a drop
+//! that a control law decides, at the tail (RED, PIE) or at the head (CoDel), is `DropCause::Aqm`.
 
 pub mod codel;
 pub mod drr;
@@ -42,13 +46,13 @@ impl QueueLoad {
 /// Packets passed to the queue are already counted as held in `account`. Packets that it drops it removes
 /// there and puts into `out`.
 pub trait Queue<B>: Send {
-    /// Queues a packet at `now`, or drops it or another one. `head` is the packet that a shaper has taken out
-    /// but not yet sent: it counts towards the limits, as the head of a Linux TBF does.
+    /// Queues a packet at `now`, or drops it or another one. `in_service` is the packet that a shaper has
+    /// taken out but not yet sent: it counts towards the limits, as the head of a Linux TBF does.
     fn enqueue(
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     );

@@ -202,11 +202,11 @@ impl<B: Send> Queue<B> for CoDelQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
-        if self.buffer.load.packets + head.packets >= self.limit {
+        if self.buffer.load.packets + in_service.packets >= self.limit {
             return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.law.largest = self.law.largest.max(packet.size);

@@ -110,7 +110,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -119,7 +119,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
             self.active.push_back(flow);
         }
         self.flows.push(flow, Queued { since: now, tag: (), packet });
-        if self.flows.load.packets + head.packets > self.limit
+        if self.flows.load.packets + in_service.packets > self.limit
             && let Some(stolen) = self.steal()
         {
             account.lose(out, now, stolen, DropCause::Overflow);

@@ -56,12 +56,12 @@ impl<B: Send> Queue<B> for FifoQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
-        let bytes = self.load.bytes + head.bytes + packet.size as u64;
-        if self.load.packets + head.packets >= self.limits.packets || bytes > self.limits.bytes {
+        let bytes = self.load.bytes + in_service.bytes + packet.size as u64;
+        if self.load.packets + in_service.packets >= self.limits.packets || bytes > self.limits.bytes {
             return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.load.add(packet.size);

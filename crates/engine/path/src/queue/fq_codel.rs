@@ -151,7 +151,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -165,7 +165,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
             flow.deficit = self.quantum;
             self.new.push_back(index);
         }
-        if self.load.packets + head.packets > self.limit {
+        if self.load.packets + in_service.packets > self.limit {
             self.drop_batch(now, account, out);
         }
     }

@@ -224,12 +224,12 @@ impl<B: Send> Queue<B> for PieQueue<B> {
         &mut self,
         now: Time,
         mut packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
         self.catch_up(now);
-        if self.load.packets + head.packets >= self.config.packets {
+        if self.load.packets + in_service.packets >= self.config.packets {
             self.sum = 0.0;
             return account.lose(out, now, packet, DropCause::Overflow);
         }

@@ -161,7 +161,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
         &mut self,
         now: Time,
         mut packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -174,7 +174,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
         if chosen {
             return account.lose(out, now, packet, DropCause::Aqm);
         }
-        if self.load.packets + head.packets >= self.config.packets {
+        if self.load.packets + in_service.packets >= self.config.packets {
             return account.lose(out, now, packet, DropCause::Overflow);
         }
         self.load.add(packet.size);

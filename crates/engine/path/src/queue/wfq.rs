@@ -122,7 +122,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
         &mut self,
         now: Time,
         packet: Packet<B>,
-        head: QueueLoad,
+        in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     ) {
@@ -138,7 +138,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
             self.heads.push(Reverse((tag, flow)));
         }
         self.flows.push(flow, Queued { since: now, tag, packet });
-        if self.flows.load.packets + head.packets > self.limit
+        if self.flows.load.packets + in_service.packets > self.limit
             && let Some(stolen) = self.steal()
         {
             account.lose(out, now, stolen, DropCause::Overflow);
