@@ -1,12 +1,14 @@
 //! `longfat new`: writes a scenario from a few options or questions.
 
-use crate::args::{LimiterArg, NewArgs};
+use crate::args::{DirectionArg, LimiterArg, NewArgs};
 use crate::args::{control, goal};
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
+use advise::shaper_in_front_of;
 use app::expect::share;
 use app::output::write_new;
 use clap::ValueEnum;
+use path::Policer;
 use scenario::Experiment;
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -14,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use units::{Bytes, Goal, Rate, Span};
 
-/// Asks on a terminal for what no option gives, and writes the scenario.
+/// Writes the scenario. Asks on a terminal if no option describes it.
 pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
-    let asks = !args.yes && io::stdin().is_terminal();
-    if !asks && !args.yes && !args.has_any() {
+    let asks = args.asks();
+    if asks && !io::stdin().is_terminal() {
         let text = "no terminal to ask on: give options (--rate, --limiter, …), or --yes for the defaults";
         return Err(CliProblem::usage(text.into()));
     }
@@ -39,6 +41,11 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
 }
 
 impl NewArgs {
+    /// Whether the values are asked for: without any option that describes the scenario.
+    fn asks(&self) -> bool {
+        !self.yes && !self.has_any()
+    }
+
     /// Whether any option describes the scenario.
     fn has_any(&self) -> bool {
         let some = [
@@ -47,6 +54,7 @@ impl NewArgs {
             self.rate.is_some(),
             self.burst.is_some(),
             self.queue.is_some(),
+            self.direction.is_some(),
             self.rtt.is_some(),
             self.loss.is_some(),
             self.flows.is_some(),
@@ -122,6 +130,19 @@ fn several<T>(text: &str, one: impl Fn(&str) -> Result<T, String>) -> Result<Vec
     text.split(',').map(|part| one(part.trim())).collect()
 }
 
+/// A direction of the link, with the flow whose data passes there.
+struct NewDirection {
+    link_direction: &'static str,
+    flow: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+const DIRECTIONS: [NewDirection; 2] = [
+    NewDirection { link_direction: "forward", flow: "upload", from: "client", to: "server" },
+    NewDirection { link_direction: "backward", flow: "download", from: "server", to: "client" },
+];
+
 struct Answers {
     name: String,
     limiter: LimiterArg,
@@ -129,6 +150,7 @@ struct Answers {
     /// `None`: the burst that routers choose for the rate.
     burst: Option<Bytes>,
     queue: u64,
+    direction: DirectionArg,
     rtt: Span,
     loss: f64,
     flows: u32,
@@ -142,6 +164,8 @@ impl Answers {
         let list = |list: &Vec<_>| Some(list.clone()).filter(|l| !l.is_empty());
         let goals = Some(args.goal.clone()).filter(|g| !g.is_empty());
         let limiter = |text: &str| LimiterArg::from_str(text, true);
+        let direction =
+            |text: &str| DirectionArg::from_str(text, true).map_err(|_| "up, down or both".into());
         let burst = |text: &str| if text.is_empty() { Ok(None) } else { quantity(text).map(Some) };
         let limiter =
             asker.ask(args.limiter, "What limits the path: policer, shaper or link", "policer", |t| {
@@ -161,6 +185,12 @@ impl Answers {
             rate,
             burst,
             queue: asker.ask(args.queue, "Queue length in packets", "100", quantity)?,
+            direction: asker.ask(
+                args.direction,
+                "Direction that it limits: up (client to server), down or both",
+                "up",
+                direction,
+            )?,
             rtt: asker.ask(args.rtt, "Round-trip time of the idle path", "30ms", quantity)?,
             loss: asker.ask(args.loss, "Random loss", "0%", share)?,
             flows: asker.ask(args.flows, "Simultaneous TCP connections", "1", quantity)?,
@@ -190,36 +220,58 @@ impl Answers {
     }
 
     fn text(&self) -> String {
-        let [(_, present), _] = self.limiters();
         let goals: Vec<String> = self.goal.iter().map(|g| format!("{:?}", g.name())).collect();
         let one_way = Span::from_nanos(self.rtt.as_nanos() / 2);
         let delay = format!("{{ kind = \"delay\", delay = \"{one_way}\" }}");
-        let loss = format!("{{ kind = \"loss\", probability = {:?} }},", self.loss);
+        let loss = match self.loss {
+            0.0 => String::new(),
+            loss => format!("{{ kind = \"loss\", probability = {loss:?} }}, "),
+        };
+        let limiters = self.limiters();
+        let limited = |stages: &str| format!("[{stages}, {loss}{delay}]");
+        let directions = self.directions();
+        let stages =
+            |link_direction: &str| match directions.iter().any(|d| d.link_direction == link_direction) {
+                true => limited(&limiters[0].1),
+                false => format!("[{delay}]"),
+            };
         let mut text = format!(
             "name = {:?}\ndescription = {:?}\nduration = \"{}\"\ngoal = [{}]\n\
-             [links.wan]\nbetween = [\"client\", \"server\"]\n\
-             forward = [{present}, {} {delay}]\nbackward = [{delay}]\n\
-             [flows.upload]\nfrom = \"client\"\nto = \"server\"\ncount = {}\n",
+             [links.wan]\nbetween = [\"client\", \"server\"]\nforward = {}\nbackward = {}\n",
             self.name,
             self.description(),
             self.duration,
             goals.join(", "),
-            if self.loss > 0.0 { &loss } else { "" },
-            self.flows,
+            stages("forward"),
+            stages("backward"),
         );
-        for (limiter, stage) in self.limiters() {
+        for NewDirection { flow, from, to, .. } in directions {
+            text += &format!("[flows.{flow}]\nfrom = {from:?}\nto = {to:?}\ncount = {}\n", self.flows);
+        }
+        for (limiter, stages) in &limiters {
             for cc in &self.cc {
-                text += &format!(
-                    "[variants.{limiter}-{cc}]\n\"links.wan.forward.limiter\" = {stage}\n\
-                     \"flows.upload.cc\" = {cc:?}\n"
-                );
+                text += &format!("[variants.{limiter}-{cc}]\n");
+                for NewDirection { link_direction, flow, .. } in directions {
+                    let stages = limited(stages);
+                    text +=
+                        &format!("\"links.wan.{link_direction}\" = {stages}\n\"flows.{flow}.cc\" = {cc:?}\n");
+                }
             }
         }
         text
     }
 
-    /// Returns name and stage of the present limiter and of its replacement.
-    fn limiters(&self) -> [(&'static str, String); 2] {
+    /// Returns the directions with a limiter and a flow.
+    fn directions(&self) -> &'static [NewDirection] {
+        match self.direction {
+            DirectionArg::Up => &DIRECTIONS[..1],
+            DirectionArg::Down => &DIRECTIONS[1..],
+            DirectionArg::Both => &DIRECTIONS,
+        }
+    }
+
+    /// Returns name and stages of the present limiter and of those that it is compared with.
+    fn limiters(&self) -> Vec<(&'static str, String)> {
         let burst = self.burst.map(|b| format!(", burst = \"{b}\"")).unwrap_or_default();
         let stage = |kind: &str, more: &str| {
             format!("{{ kind = \"{kind}\", name = \"limiter\", rate = \"{}\"{more} }}", self.rate)
@@ -229,14 +281,28 @@ impl Answers {
         match self.limiter {
             // A shaper needs a smaller bucket than a policer, so it keeps its own default.
             LimiterArg::Policer => {
-                [("policer", stage("policer", &burst)), ("shaper", stage("shaper", &fifo))]
+                let policer = stage("policer", &burst);
+                let edge = self.edge_shaper().map(|edge| ("edge-shaper", format!("{edge}, {policer}")));
+                let others = [("policer", policer), ("shaper", stage("shaper", &fifo))];
+                others.into_iter().chain(edge).collect()
             }
-            LimiterArg::Shaper => [
+            LimiterArg::Shaper => vec![
                 ("fifo", stage("shaper", &format!("{burst}{fifo}"))),
                 ("fq-codel", stage("shaper", &format!("{burst}{short}"))),
             ],
-            LimiterArg::Link => [("fifo", stage("link", &fifo)), ("fq-codel", stage("link", short))],
+            LimiterArg::Link => vec![("fifo", stage("link", &fifo)), ("fq-codel", stage("link", short))],
         }
+    }
+
+    /// Returns the shaper that `longfat plan` would put in front of the policer; `None` where its bucket is
+    /// too small.
+    fn edge_shaper(&self) -> Option<String> {
+        let shaper = shaper_in_front_of(self.rate, Policer::single(self.rate, self.burst).largest()?)?;
+        let (rate, burst, packets) = (shaper.rate, shaper.burst(), shaper.queue().limits().packets);
+        Some(format!(
+            "{{ kind = \"shaper\", name = \"edge-shaper\", rate = \"{rate}\", burst = \"{burst}\", \
+             queue = {{ kind = \"fifo\", packets = {packets} }} }}"
+        ))
     }
 
     fn description(&self) -> String {
@@ -245,13 +311,25 @@ impl Answers {
             LimiterArg::Shaper => "a shaper",
             LimiterArg::Link => "a line",
         };
-        let [(present, _), (instead, _)] = self.limiters();
+        // Without these words `shaper` would be taken for a shaper of the sender's own.
+        let in_words = |(name, _): (&'static str, String)| match name {
+            "shaper" => "shaper (the carrier shapes instead of policing)",
+            "edge-shaper" => "edge-shaper (the sender's side shapes before the carrier polices)",
+            name => name,
+        };
+        let limiters: Vec<&str> = self.limiters().into_iter().map(in_words).collect();
+        let direction = match self.direction {
+            DirectionArg::Up => "",
+            DirectionArg::Down => " for downloads",
+            DirectionArg::Both => " in each direction",
+        };
         let loss =
             if self.loss > 0.0 { format!(", {} % of random loss", self.loss * 100.0) } else { String::new() };
         format!(
-            "{} through {kind}, {} round trip{loss}: {present} or {instead}, {}",
+            "{} through {kind}{direction}, {} round trip{loss}: {}, {}",
             self.rate,
             self.rtt,
+            limiters.join(" or "),
             self.cc.join(" or ")
         )
     }
@@ -280,12 +358,18 @@ mod tests {
     #[test]
     fn every_kind_of_answers_is_a_scenario_without_warnings_that_reads_back() {
         for limiter in ["policer", "shaper", "link"] {
-            for more in ["", "--loss 0.1% --flows 4", "--rtt 140ms --goal fairness,goodput", "--cc reno"] {
+            for more in [
+                "",
+                "--loss 0.1% --flows 4 --direction both",
+                "--rtt 140ms --goal fairness,goodput --direction down",
+                "--cc reno",
+            ] {
                 let e = answered(&format!("--limiter {limiter} {more}"), None).unwrap();
                 assert_eq!(e.warnings(), [""; 0], "{limiter} {more}");
                 let again = Experiment::parse("t.toml", &e.to_toml(), &[]).unwrap_or_else(|e| panic!("{e}"));
                 assert_eq!(e, again);
-                assert_eq!(e.variants.len(), if more.contains("reno") { 2 } else { 4 });
+                let limiters = if limiter == "policer" { 3 } else { 2 };
+                assert_eq!(e.variants.len(), limiters * if more.contains("reno") { 1 } else { 2 });
                 assert_ne!(e.variants[0].scenario, e.variants[e.variants.len() - 1].scenario);
             }
         }
@@ -297,7 +381,9 @@ mod tests {
                     --flows 3 --cc bbr,cubic --duration 5s --goal fairness";
         let e = answered(line, None).unwrap();
         let names: Vec<&str> = e.variants.iter().map(|v| v.name.as_str()).collect();
-        assert_eq!(names, ["policer-bbr", "policer-cubic", "shaper-bbr", "shaper-cubic"]);
+        let [policer, shaper, edge] =
+            ["policer", "shaper", "edge-shaper"].map(|l| [format!("{l}-bbr"), format!("{l}-cubic")]);
+        assert_eq!(names, [policer, shaper, edge].concat());
         assert_eq!((e.name.as_str(), e.goals()), ("office", vec![Goal::Fairness]));
         let s = &e.variants[1].scenario;
         assert_eq!((s.duration, s.flows[0].count), (Span::from_secs(5), 3));
@@ -311,10 +397,59 @@ mod tests {
     fn an_invalid_answer_is_asked_for_again_and_an_empty_one_is_the_default() {
         let e = answered("--rtt 80ms", Some("fence\nshaper\n\n20kB\n")).unwrap_err();
         assert!(e.contains("ended before the last answer"), "{e}");
-        let given = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
+        let given = "fence\nshaper\n\n20kB\n50\nboth\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
         let e = answered("--rtt 80ms", Some(given)).unwrap();
         assert_eq!((e.name.as_str(), e.variants.len()), ("mine", 4));
         assert_eq!(e.variants[3].name, "fq-codel-vegas");
+    }
+
+    /// The limit, the loss and a flow are in each direction that is asked for, and in no other.
+    #[test]
+    fn each_direction_has_its_limiter_and_its_flow() {
+        for (direction, limited, flows) in [
+            ("up", [true, false], &["upload"][..]),
+            ("down", [false, true], &["download"]),
+            ("both", [true, true], &["upload", "download"]),
+        ] {
+            let line = format!("--limiter policer --loss 1% --cc cubic --direction {direction}");
+            let e = answered(&line, None).unwrap();
+            for variant in &e.variants {
+                let s = &variant.scenario;
+                let names: Vec<&str> = s.flows.iter().map(|f| f.name.as_str()).collect();
+                assert_eq!(names, flows, "{direction}");
+                let is_limited = [&s.links[0].forward, &s.links[0].backward].map(|stages| {
+                    let has = |name: &str| stages.iter().any(|stage| stage.name == name);
+                    assert_eq!(has("limiter"), has("loss"), "{direction}");
+                    has("limiter")
+                });
+                assert_eq!(is_limited, limited, "{direction}, {}", variant.name);
+            }
+        }
+    }
+
+    /// The policer behind the edge's shaper drops nothing: the shaper's rate and bucket are below its own.
+    #[test]
+    fn the_edge_shaper_conforms_to_the_policer() {
+        let e = answered("--limiter policer --rate 20Mbit/s --burst 9kB --cc cubic", None).unwrap();
+        let edge = e.variants.iter().find(|v| v.name == "edge-shaper-cubic").unwrap();
+        let [first, second, ..] = &edge.scenario.links[0].forward[..] else { panic!("two stages") };
+        let (path::Stage::Shaper(shaper), path::Stage::Policer(policer)) = (&first.stage, &second.stage)
+        else {
+            panic!("{first:?} {second:?}")
+        };
+        assert!(shaper.rate < policer.rate && shaper.burst() < policer.largest().unwrap(), "{shaper:?}");
+        // A bucket that lets no full packet pass cannot be conformed to.
+        let e = answered("--limiter policer --burst 1kB --cc cubic", None).unwrap();
+        assert!(e.variants.iter().all(|v| !v.name.starts_with("edge")));
+    }
+
+    #[test]
+    fn one_option_is_enough_to_ask_nothing() {
+        let asks = |line: &str| args(line).asks();
+        assert!(asks("") && asks("-o mine.toml") && asks("--force"));
+        for line in ["--rate 10Mbit/s", "--cc bbr", "--direction both", "--name mine", "--yes"] {
+            assert!(!asks(line), "{line}");
+        }
     }
 
     #[test]

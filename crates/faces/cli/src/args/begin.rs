@@ -44,13 +44,15 @@ pub enum ExamplesCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes a scenario of a client that sends to a server through one limiter, with variants to compare: each
-congestion control with the present limiter and with its replacement (a shaper for a policer, short queues
-for long ones). On a terminal it asks for whatever no option gives; otherwise, or with --yes, it takes the
-defaults.
+Writes a scenario of a client and a server with one limiter between them, with variants to compare: each
+congestion control with the present limiter and with what could help. For a policer that is a carrier that
+shapes instead of policing (shaper-CC), and a shaper of one's own in front of the policer (edge-shaper-CC); for
+long queues, short ones. Without any option that describes the path it asks, on a terminal; otherwise it takes
+the defaults for options that are not given.
 
   longfat new
   longfat new --limiter policer --rate 20Mbit/s --burst 9kB --rtt 30ms --cc cubic,bbr -o mine.toml
+  longfat new --limiter link --rate 10Mbit/s --direction both -o line.toml
 
 Exit codes: 0 the scenario is written; 2 it is not.")]
 pub struct NewArgs {
@@ -71,6 +73,9 @@ pub struct NewArgs {
     /// [default: 100].
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub queue: Option<u64>,
+    /// Direction of the transfer, which the limiter and the loss apply to [default: up].
+    #[arg(long, value_enum)]
+    pub direction: Option<DirectionArg>,
     /// Round-trip time of the idle path [default: 30ms].
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<Span>,
@@ -92,7 +97,7 @@ pub struct NewArgs {
     /// File to write; `-` is standard output. Default: NAME.toml.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Ask nothing; use the defaults for options that are not given.
+    /// Ask nothing, also without other options; use the defaults.
     #[arg(long)]
     pub yes: bool,
     /// Overwrite an existing file.
@@ -109,6 +114,17 @@ pub enum LimiterArg {
     Shaper,
     /// Sends one packet after another at its rate, like a line.
     Link,
+}
+
+/// The direction of the data on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DirectionArg {
+    /// From client to server, as in an upload.
+    Up,
+    /// From server to client, as in a download.
+    Down,
+    /// Both at the same time, each with its own limiter.
+    Both,
 }
 
 /// Checks the name of a congestion control.

@@ -64,7 +64,8 @@ fn a_new_scenario_runs() {
     let out = place.longfat(&args);
     assert_eq!(
         stdout(&out),
-        "wrote mine.toml: policer-cubic, policer-bbr, shaper-cubic, shaper-bbr\nnext: longfat run mine.toml\n"
+        "wrote mine.toml: policer-cubic, policer-bbr, shaper-cubic, shaper-bbr, edge-shaper-cubic, edge-shaper-bbr\n\
+         next: longfat run mine.toml\n"
     );
     let text = String::from_utf8(place.read("mine.toml")).unwrap();
     assert!(text.starts_with('#') && text.contains("\"9kB\""), "commented: {text}");
