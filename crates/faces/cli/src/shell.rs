@@ -8,6 +8,7 @@ use crate::lab;
 use crate::load;
 use crate::problem::CliProblem;
 use lab::{Serve, ShellOptions};
+use path::StageLimit;
 use scenario::Scenario;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -43,6 +44,14 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         Some(name) => find(scenario, "--host", name)?,
         None => scenario.flows.first().map_or(scenario.links[0].between[0], |f| f.from),
     };
+    for (from, to) in directions_without_limit(scenario, host) {
+        let name = |h: usize| &scenario.hosts[h].name;
+        eprint_escaped!(
+            "longfat: nothing limits the rate from {} to {}: that direction runs at this machine's speed\n",
+            name(from),
+            name(to)
+        );
+    }
     let serve = args.serve.iter().map(|text| serve(scenario, text)).collect::<Result<_, _>>()?;
     if args.command.is_empty() && io::stdin().is_terminal() {
         eprint_escaped!("{}", greeting(scenario, &variant.name, host));
@@ -60,6 +69,26 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     };
     let code = lab::shell(scenario, options).map_err(|e| CliProblem::Lab(Box::new(e)))?;
     Ok(ExitCode::from(code as u8))
+}
+
+/// Returns the directions between `host` and each other host that have no rate limit although the opposite
+/// direction has one, as (from, to). In a scenario of an upload this is the download.
+fn directions_without_limit(scenario: &Scenario, host: usize) -> Vec<(usize, usize)> {
+    let is_limited = |from: usize, to: usize| {
+        let hops = scenario.route(from, to)?;
+        let stages = hops.iter().flat_map(|hop| {
+            let link = &scenario.links[hop.link];
+            if hop.forward { &link.forward } else { &link.backward }
+        });
+        let mut written = stages.filter(|named| !named.assumed);
+        Some(written.any(|named| named.stage.limit() != StageLimit::None))
+    };
+    let free = |other: usize| match [is_limited(host, other)?, is_limited(other, host)?] {
+        [true, false] => Some((other, host)),
+        [false, true] => Some((host, other)),
+        _ => None,
+    };
+    (0..scenario.hosts.len()).filter(|&other| other != host).filter_map(free).collect()
 }
 
 fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, CliProblem> {
@@ -91,4 +120,29 @@ fn greeting(scenario: &Scenario, variant: &str, host: usize) -> String {
         named(host),
         others.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Experiment;
+
+    #[test]
+    fn only_a_direction_whose_opposite_is_limited_is_named() {
+        let free = |forward: &str, backward: &str| {
+            let text = format!(
+                "[links.wan]\nbetween = [\"client\", \"server\"]\nforward = [{forward}]\nbackward = [{backward}]\n\
+                 [flows.f]\nfrom = \"client\"\nto = \"server\""
+            );
+            let e = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            directions_without_limit(&e.variants[0].scenario, 0)
+        };
+        let policer =
+            r#"{ kind = "policer", rate = "10Mbit/s", burst = "9kB" }, { kind = "delay", delay = "5ms" }"#;
+        let delay = r#"{ kind = "delay", delay = "5ms" }"#;
+        assert_eq!(free(policer, delay), [(1, 0)], "a download");
+        assert_eq!(free(delay, policer), [(0, 1)]);
+        assert_eq!(free(policer, policer), []);
+        assert_eq!(free(delay, delay), []);
+    }
 }

@@ -28,6 +28,7 @@ use linux::terminal::Foreground;
 use linux::{namespace, signal};
 use result::DeadComponent;
 use scenario::{Host, Scenario};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -106,7 +107,9 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     // Keep the loaded programs until the end. If no flow is run, commands can use another congestion control.
     let controls = match Controls::load(&requests(&scenario, None)) {
         Err(e) if !flows => {
-            notice(&format!("{e}; programs on such hosts start with reno"));
+            notice(&format!(
+                "{e}; programs on such hosts start with reno, and the results are those of reno"
+            ));
             None
         }
         controls => Some(controls?),
@@ -160,6 +163,12 @@ fn congestion(scenario: &Scenario, host: usize) -> Control {
     flow.map_or(Control::default(), |f| f.cc)
 }
 
+/// Returns the congestion controls that unprivileged programs may choose, separated by blanks.
+fn allowed_controls() -> String {
+    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    list.unwrap_or_default().trim().into()
+}
+
 /// Lists the stack settings of a host that are applied per socket and therefore only to the scenario's own
 /// flows.
 fn socket_settings(host: &Host) -> Option<String> {
@@ -194,7 +203,7 @@ impl ShellJob<'_> {
     fn run(&self, report: &mut dyn FnMut(ShellEvent)) -> Result<i32, LabError> {
         let network = LabNetwork::build(self.scenario)?;
         let mut daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
-        self.set_defaults(&network, report)?;
+        self.set_defaults(&network, daemons.is_none(), report)?;
         let hosts_file = network::hosts_file(self.scenario);
         let identity = Identity::resolve(self.user.as_deref())?;
         let tools = Tools::prepare(self.scenario, self.plan, &network, identity.clone())?;
@@ -269,18 +278,40 @@ impl ShellJob<'_> {
         }
     }
 
-    fn set_defaults(&self, network: &LabNetwork, report: &mut dyn FnMut(ShellEvent)) -> Result<(), LabError> {
-        for (namespace, cc) in network.namespaces.iter().zip(self.defaults) {
-            let set = namespace::within(namespace.as_fd(), || network::default_congestion_control(cc));
-            let Err(e) = set.map_err(LabError::system("entering a namespace"))? else { continue };
-            let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
-            report(ShellEvent::Notice(&format!(
-                "programs start with reno, not {cc} ({e}); to change that: sysctl -w \
-                 net.ipv4.tcp_allowed_congestion_control=\"{} {cc}\"",
-                allowed.unwrap_or_default().trim()
-            )));
-            break;
+    /// Sets the congestion control that each host's programs use. A restricted one cannot be a namespace's
+    /// default, but the control of its routes, unless a daemon changes these (`has_fixed_routes`).
+    fn set_defaults(
+        &self,
+        network: &LabNetwork,
+        has_fixed_routes: bool,
+        report: &mut dyn FnMut(ShellEvent),
+    ) -> Result<(), LabError> {
+        let mut notices = BTreeSet::new();
+        for (host, (namespace, cc)) in network.namespaces.iter().zip(self.defaults).enumerate() {
+            let scenario = self.scenario;
+            let set = || {
+                let Err(refused) = network::default_congestion_control(cc) else { return Ok(false) };
+                if !has_fixed_routes {
+                    return Err(refused);
+                }
+                let mut others = (0..scenario.hosts.len()).filter(|&to| to != host);
+                others.try_for_each(|to| network::route_control(scenario, host, to, cc)).map(|()| true)
+            };
+            let set = namespace::within(namespace.as_fd(), set);
+            notices.insert(match set.map_err(LabError::system("entering a namespace"))? {
+                Ok(false) => continue,
+                Ok(true) => format!(
+                    "all connections use {cc}, by their routes, because only privileged programs may choose it; \
+                     a control that a program chooses before it connects has no effect"
+                ),
+                Err(e) => format!(
+                    "programs start with reno, not {cc} ({e}): the results are those of reno. To change that for \
+                     all of this machine: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {cc}\"",
+                    allowed_controls()
+                ),
+            });
         }
+        notices.iter().for_each(|text| report(ShellEvent::Notice(text)));
         Ok(())
     }
 

@@ -397,6 +397,37 @@ fn servers_listen_before_the_command_starts_and_failures_are_reported() {
     assert!(failed.contains("code 3") && failed.contains("out of paper"), "{failed}");
 }
 
+/// A control that only privileged programs may choose (CUBIC, where BBR is the machine's default) comes from
+/// the routes; others are the namespace's default.
+#[test]
+fn programs_start_with_the_control_of_the_flow() {
+    let _alone = alone();
+    for cc in ["cubic", "reno"] {
+        let output = OutputFile::new(cc);
+        let text = PATH.replace("\"reno\"", &format!("\"{cc}\""));
+        let scenario = Experiment::parse("t.toml", &text, &[]).expect("valid").variants.remove(0).scenario;
+        let ask = "import socket as s; \
+                   print(s.create_connection(('b', 80)).getsockopt(s.IPPROTO_TCP, s.TCP_CONGESTION, 16))";
+        let mut notices = Vec::new();
+        let mut notice = |text: &str| notices.push(text.to_string());
+        let options = ShellOptions {
+            command: sh(&format!("python3 -c \"{ask}\" > {}", output.path())),
+            serve: vec![Serve { host: 1, command: sh("exec python3 -m http.server 80") }],
+            notice: Some(&mut notice),
+            ..ShellOptions::default()
+        };
+        match lab::shell(&scenario, options) {
+            Err(e @ LabError::Permission { .. }) => return eprintln!("SKIPPED, this needs root: {e}"),
+            done => assert_eq!(done.expect("the shell starts"), 0),
+        }
+        assert!(output.text().starts_with(&format!("b'{cc}")), "{}: {notices:?}", output.text());
+        let allowed =
+            fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").expect("a list");
+        let is_restricted = !allowed.split_whitespace().any(|name| name == cc);
+        assert_eq!(notices.iter().any(|n| n.contains("by their routes")), is_restricted, "{notices:?}");
+    }
+}
+
 /// A background flow of 20 Mbit/s for a second.
 #[test]
 fn the_scenarios_flows_run_next_to_the_command() {
