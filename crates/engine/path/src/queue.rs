@@ -2,9 +2,10 @@
 //! `queues!` below.
 //!
 //! A new queue is one file with a configuration that implements `Discipline`, these two lines, and an arm in
-//! `import/src/export/queue.rs`, which writes queues for `tc`. It then has the syntax `{ kind = "…", … }`, a
-//! JSON Schema and a section in the documentation (`cargo xtask bless`), and is covered by the tests and
-//! fuzzers of all queues. A kind has the name that `tc` uses if Linux has the discipline.
+//! `import/src/export/queue.rs` and in `experiment/src/limitations/change.rs`, which list all queues. It then
+//! has the syntax `{ kind = "…", … }`, a JSON Schema and a section in the documentation (`cargo xtask
+//! bless`), and is covered by the tests and fuzzers of all queues. A kind has the name that `tc` uses if
+//! Linux has the discipline.
 //!
 //! A drop for want of room is [`DropCause::Overflow`](crate::DropCause), whichever packet is dropped; a drop
 //! that a control law decides, at the tail (RED, PIE) or at the head (CoDel), is `DropCause::Aqm`.
