@@ -196,17 +196,7 @@ pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
     }
     for step in &cure.steps {
         let _ = writeln!(out, "drawback: {}", step.hurts_when);
-        for set in step.remedies.iter().flat_map(|r| &r.commands) {
-            let towards = set.towards.as_ref().map(|t| format!(", towards {t}")).unwrap_or_default();
-            let _ = writeln!(out, "\n{} at {}{towards} ({}):", set.platform.label(), set.at, set.needs);
-            for line in &set.apply {
-                let _ = writeln!(out, "  {line}");
-            }
-            let _ = writeln!(out, "  undo:");
-            for line in &set.undo {
-                let _ = writeln!(out, "    {line}");
-            }
-        }
+        out += &report::commands(step.remedies.iter().flat_map(|r| &r.commands));
     }
     Some(out)
 }

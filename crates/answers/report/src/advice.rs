@@ -3,7 +3,9 @@
 
 use crate::number::{bytes, millis, short};
 use crate::strings::{Lang, SentenceValues, find, first_known, numbered, text};
+use result::CommandSet;
 use result::change::{Change, ChangeKind, ChangeUnit};
+use std::fmt::Write;
 
 /// The advice as one sentence without a full stop: the changes joined by "or", as each of them is enough.
 /// Empty if none of them has a text; a change that asks for another capture has none.
@@ -13,6 +15,19 @@ pub fn advice(changes: &[Change], lang: Lang) -> String {
     let sentence = phrases.join(or);
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The commands of changes with their requirements and undo, as blocks of lines that can be copied.
+pub fn commands<'a>(sets: impl IntoIterator<Item = &'a CommandSet>) -> String {
+    let mut out = String::new();
+    for set in sets {
+        let towards = set.towards.as_ref().map(|t| format!(", towards {t}")).unwrap_or_default();
+        let _ = writeln!(out, "\n{} at {}{towards} ({}):", set.platform.label(), set.at, set.needs);
+        set.apply.iter().for_each(|line| out += &format!("  {line}\n"));
+        out += "  undo:\n";
+        set.undo.iter().for_each(|line| out += &format!("    {line}\n"));
+    }
+    out
 }
 
 /// One change: "shape to 19.6 Mbit/s at the sender's edge".

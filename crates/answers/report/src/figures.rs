@@ -6,7 +6,7 @@ mod quantile;
 
 pub(crate) use group::{CONCURRENT_SHARE, directions};
 pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
-pub(crate) use quantile::{ascending, five_numbers, quantile};
+pub use quantile::{ascending, five_numbers, quantile};
 
 use result::{ElementResult, Estimate, FlowKind, FlowResult, VariantResult};
 use result::{Measure, Quantity, Run, Statistic, Subject};

@@ -26,7 +26,7 @@ mod trust;
 mod warnings;
 mod width;
 
-pub use advice::advice;
+pub use advice::{advice, commands};
 pub use bands::{Band, Bands, PlottedSeries};
 pub use figures::GroupBy;
 pub use page::{PageData, PlainPage, Shown, packed, page, page_data};

@@ -10,6 +10,7 @@ mod column;
 mod combine;
 pub mod command;
 pub mod diagnosis;
+mod difference;
 mod fault;
 mod json;
 mod limitation;
@@ -20,6 +21,7 @@ mod packed;
 mod qlog;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod sender;
 mod series;
 pub mod sizes;
 mod socket;
@@ -34,6 +36,7 @@ pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, U
 pub use combine::{combine, concat, estimate, paired};
 pub use command::{CommandSet, LinuxSetting, Platform};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
+pub use difference::{Difference, difference, significant};
 pub use fault::{FaultResult, FlowOutage};
 pub use limitation::{
     Carried, Limitation, LimitationDrops, LimitationEffect, LimitationKind, LimitationSearch,

@@ -2,8 +2,7 @@
 
 use super::{Cure, CureOption, Lever};
 use crate::Situation;
-use result::command::lines;
-use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform};
+use result::{ChangePlace, sender};
 use scenario::Scenario;
 use transport::App;
 use units::Bytes;
@@ -45,23 +44,6 @@ impl Cure for MoreConnections {
         }
         let [from, to] =
             s.paths.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
-        let program = |host, needs, apply: String, undo: &str| {
-            CommandSet::on(Platform::Application, host, needs, lines(&apply), lines(undo))
-        };
-        let commands = [
-            program(
-                from,
-                "where the sender opens the connections: a program that can, such as rclone or iperf3 -P",
-                format!("rclone copy FILE REMOTE: --multi-thread-streams {FACTOR} --multi-thread-cutoff 0"),
-                "rclone copy FILE REMOTE: --multi-thread-streams 1",
-            ),
-            program(
-                to,
-                "where the receiver fetches: a program that can, such as aria2c or lftp pget -n",
-                format!("aria2c -x {FACTOR} -s {FACTOR} URL"),
-                "aria2c -x 1 URL",
-            ),
-        ];
         let single = flows.iter().all(|&f| s.reference().flows[f].count == 1);
         let title = match (single, flows.len()) {
             (true, 1) => format!("{FACTOR} connections instead of 1"),
@@ -79,9 +61,7 @@ impl Cure for MoreConnections {
                 }
             }
         };
-        let remedy = Change::new(ChangeKind::MoreConnections, ChangePlace::Sender, "")
-            .set(Some(1.0), FACTOR.into(), ChangeUnit::Times)
-            .by(commands);
+        let remedy = sender::more_connections(from, to, FACTOR);
         vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
 }

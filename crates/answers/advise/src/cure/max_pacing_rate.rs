@@ -5,8 +5,7 @@ use super::{Cure, CureOption, Lever, pace, tune};
 use crate::situation::{self, StagePlace};
 use crate::{DataPath, Situation};
 use path::StageLimit;
-use result::command::lines;
-use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting, Platform};
+use result::{ChangePlace, CommandSet, sender};
 use scenario::Scenario;
 use units::Rate;
 
@@ -88,22 +87,21 @@ impl Cure for MaxPacingRate {
         let path = |flow: usize| s.paths.iter().find(|w| w.flow == flow);
         let paths: Vec<(&DataPath, Rate)> =
             rates.iter().filter_map(|&(flow, rate)| Some((path(flow)?, rate))).collect();
-        let mut commands: Vec<CommandSet> =
-            paths.iter().flat_map(|(path, rate)| in_program(s.host(path.from), *rate)).collect();
+        let mut commands: Vec<CommandSet> = paths
+            .iter()
+            .flat_map(|(path, rate)| sender::pacing_cap_in_program(s.host(path.from), *rate))
+            .collect();
         for host in s.senders() {
             let of_host = || paths.iter().filter(|(path, _)| path.from == host).map(|(_, rate)| *rate);
             // A single cap for the interface fits if all connections have the same one.
             if let Some(rate) = of_host().next().filter(|first| of_host().all(|rate| rate == *first)) {
-                commands.push(at_interface(s.host(host), pace::next_of(s, host), rate));
+                let set = sender::pacing_cap_at_interface(s.host(host), rate);
+                commands.push(set.towards(pace::next_of(s, host)));
             }
         }
-        let remedy = Change::new(ChangeKind::PacingCap, ChangePlace::Sender, "").by(commands);
-        let remedy = match &rates[..] {
-            [(_, first), rest @ ..] if rest.iter().all(|(_, rate)| rate == first) => {
-                remedy.set(None, first.as_mbps(), ChangeUnit::Mbps)
-            }
-            _ => remedy,
-        };
+        let common = rates.first().map(|(_, rate)| *rate);
+        let common = common.filter(|first| rates.iter().all(|(_, rate)| rate == first));
+        let remedy = sender::pacing_cap(common).by(commands);
         let mut shown: Vec<String> = rates.iter().map(|(_, rate)| tune::rate_in_words(*rate)).collect();
         shown.dedup();
         let title = format!("SO_MAX_PACING_RATE of {} per connection", shown.join(" and "));
@@ -112,31 +110,4 @@ impl Cure for MaxPacingRate {
         };
         vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
-}
-
-/// Returns the commands for a program that opens the connections.
-fn in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
-    let set = |needs: &str, apply: &str, undo: &str| {
-        CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
-    };
-    let call = format!(
-        "unsigned int rate = {};  /* bytes a second */\n\
-         setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
-        rate.as_bps() / 8
-    );
-    [
-        set("Linux 4.13; with the fq queueing discipline Linux 3.13", &call, "remove the call"),
-        set(
-            "iperf3, which has an option for it",
-            &format!("iperf3 -c HOST --fq-rate {}", rate.as_bps()),
-            "remove --fq-rate",
-        ),
-    ]
-}
-
-/// Returns the command that caps every connection that leaves by an interface: `maxrate` applies to a flow
-/// (tc-fq(8)).
-fn at_interface(host: &str, towards: &str, rate: Rate) -> CommandSet {
-    let needs = "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever its destination";
-    LinuxSetting::qdisc(format!("fq maxrate {}", tune::tc_rate(rate))).at(host, needs).towards(towards)
 }

@@ -82,7 +82,7 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
         lines(&format!(
             "tc filter replace dev $DEV parent PARENT protocol all prio PRIO matchall \
              action police rate {} burst {bytes} conform-exceed drop",
-            super::tune::tc_rate(policer.rate)
+            result::sender::tc_rate(policer.rate)
         ))
     };
     let needs = "Linux 4.8 with act_police; PARENT and PRIO as shown by `tc filter show dev $DEV`";

@@ -1,7 +1,7 @@
 //! A proxy between the ends that terminates TCP (split TCP): losses on a nearby, lossy part of the path are
 //! recovered over its short round-trip time, and the long, clean part is not affected.
 
-use super::{Cure, CureOption, Lever, tune};
+use super::{Cure, CureOption, Lever};
 use crate::Situation;
 use congestion::Control;
 use result::command::lines;
@@ -93,7 +93,7 @@ fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec
     let sysctl = control.map(|c| {
         let needs =
             "Linux 4.9; nginx, and HAProxy before 3.3, have no option for it and use the host's default";
-        tune::control_setting(c).at(host, needs)
+        result::sender::control_setting(c, None).at(host, needs)
     });
     let nginx = format!(
         "# nginx.conf\n\

@@ -135,7 +135,7 @@ impl ShaperBurst {
 fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> {
     let shaper = shaper(s, place)?;
     let [at, towards] = s.ends(place);
-    let rate = tune::tc_rate(shaper.rate);
+    let rate = result::sender::tc_rate(shaper.rate);
     let queue = match (shaper.latency, shaper.queue()) {
         (Some(latency), _) => format!("latency {}us", latency.as_nanos() / 1000),
         (None, QueueConfig::Fifo(fifo)) => {
@@ -146,7 +146,7 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
         (None, queue) => format!("limit {}", situation::depth(&queue) * FULL_PACKET),
     };
     let peak = shaper.peak_rate.zip(shaper.peak_burst()).map_or(String::new(), |(peak, bucket)| {
-        format!(" peakrate {} mtu {}", tune::tc_rate(peak), bucket.get())
+        format!(" peakrate {} mtu {}", result::sender::tc_rate(peak), bucket.get())
     });
     let tbf = |bytes: Bytes| format!("tbf rate {rate} burst {} {queue}{peak}", bytes.get());
     // The scenario contains the current settings.

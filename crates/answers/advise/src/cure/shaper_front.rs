@@ -59,7 +59,7 @@ impl Matched {
     }
 
     fn commands(&self, at: &str, fair: bool) -> Vec<CommandSet> {
-        let (rate, burst) = (tune::tc_rate(self.rate), self.burst.get());
+        let (rate, burst) = (result::sender::tc_rate(self.rate), self.burst.get());
         let limit = self.packets * 1500;
         let setting = LinuxSetting::Qdisc {
             device: None,

@@ -7,6 +7,7 @@ use congestion::Control;
 use path::{QueueConfig, Stage};
 use print::three_digits;
 use result::command::lines;
+use result::sender::{self, tc_rate};
 use result::sizes::SHAPED_SHARE;
 use result::{Change, ChangeKind, ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
@@ -19,14 +20,6 @@ const MAX_ENDS: usize = 3;
 /// Formats a rate for a sentence, in Mbit/s with three significant digits.
 pub fn rate_in_words(rate: Rate) -> String {
     format!("{} Mbit/s", three_digits(rate.as_mbps()))
-}
-
-/// Formats a rate for `tc`.
-pub fn tc_rate(rate: Rate) -> String {
-    match rate.as_bps() {
-        bps if bps % 1000 == 0 => format!("{}kbit", bps / 1000),
-        bps => format!("{bps}bit"),
-    }
 }
 
 /// Returns a share of a rate, in whole kbit/s above 1 Mbit/s.
@@ -92,9 +85,10 @@ pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &s
         let peers = |h: usize| s.paths.iter().filter(move |w| w.from == h).map(|w| w.to);
         let commands = hosts.iter().flat_map(|&h| {
             let peer = peers(h).next();
-            control_commands(s, h, peer, name)
+            let peer = peer.map(|peer| (s.host(peer), s.reference().address(peer).is_ipv6()));
+            sender::congestion_control_commands(s.host(h), name, None, peer)
         });
-        let remedy = control_setting(name).change().named(name).by(commands);
+        let remedy = sender::congestion_control(name).by(commands);
         let title = format!("{label} {}", at(s, &hosts));
         name_single_sender(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count)
             .with([remedy])
@@ -108,36 +102,6 @@ fn set_control(s: &mut Scenario, flow: usize, control: Control) {
     for relay in s.flows[flow].via.clone() {
         s.relays[relay].cc.get_or_insert(before);
     }
-}
-
-/// Returns the sysctl of the congestion control. BBR v3 is called `bbr` in kernels that have it.
-pub fn control_setting(name: &str) -> LinuxSetting {
-    LinuxSetting::sysctl("net.ipv4.tcp_congestion_control", if name == "bbr3" { "bbr" } else { name })
-}
-
-/// Returns the commands that select a congestion control on a Linux host: for all connections, for those to a
-/// peer, in the program, and permanently.
-pub fn control_commands(s: &Situation<'_>, host: usize, peer: Option<usize>, name: &str) -> Vec<CommandSet> {
-    let needs = match name {
-        "bbr" => "Linux 4.9 with tcp_bbr; before 4.13 also the fq queueing discipline",
-        "bbr3" => "a kernel with BBR v3, where it is called bbr; no released Linux has it",
-        _ => "Linux 2.6.13",
-    };
-    let kernel = if name == "bbr3" { "bbr" } else { name };
-    let (setting, at) = (control_setting(name), s.host(host));
-    let mut all = vec![setting.at(at, needs)];
-    if let Some(peer) = peer {
-        let v6 = s.reference().address(peer).is_ipv6();
-        let route = LinuxSetting::Route { name: "congctl", to: kernel.into(), v6 };
-        let peer = s.host(peer);
-        let needs = format!("{needs}; iproute2 4.0; only for connections to {peer}");
-        all.push(route.at(at, &needs).towards(peer));
-    }
-    let call = format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len());
-    all.push(CommandSet::on(Platform::Application, at, needs, lines(&call), lines("remove the call")));
-    let needs = format!("{needs}; systemd-sysctl; running containers keep their setting");
-    all.extend(setting.file(at, &needs));
-    all
 }
 
 /// Returns options with another queue at the bottlenecks: at all of them and, if they are few, at each one.

@@ -2,7 +2,7 @@
 
 /// The `q`-quantile (0 to 1) of ascending values, interpolated linearly (Hyndman and Fan 1996, type 7: the
 /// default of R and NumPy). `None` for an empty slice.
-pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
@@ -13,14 +13,14 @@ pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 }
 
 /// The finite values in ascending order.
-pub(crate) fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
 /// Minimum, lower quartile, median, upper quartile and maximum.
-pub(crate) fn five_numbers(values: impl IntoIterator<Item = f64>) -> Option<[f64; 5]> {
+pub fn five_numbers(values: impl IntoIterator<Item = f64>) -> Option<[f64; 5]> {
     let all = ascending(values);
     let at = |q| quantile(&all, q).unwrap_or_default();
     (!all.is_empty()).then(|| [0.0, 0.25, 0.5, 0.75, 1.0].map(at))
