@@ -1,13 +1,17 @@
 //! `--expect`: conditions on a run's result, for scripts that decide by the exit code. docs/run.md has the
 //! grammar.
 //!
-//! `read` checks the text against the scenario before anything runs; `measure` checks the result.
+//! `comparison` has the grammar, `read` checks the text against the scenario before anything runs, `measure`
+//! checks the result.
 
+pub(crate) mod comparison;
 mod measure;
 mod read;
 
-pub use read::{read, share};
+pub use comparison::share;
+pub use read::read;
 
+use comparison::Relation;
 use result::{Expectation, Measure, Run};
 
 /// A condition on the result.
@@ -23,44 +27,14 @@ pub struct Expected {
     bound: f64,
 }
 
-/// Relation between the measured value and the bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    Above,
-    AtLeast,
-    Below,
-    AtMost,
-    Equal,
-}
-
-impl Relation {
-    /// The longer signs come first, so that `>=` is not read as `>`.
-    const ALL: [(&'static str, Relation); 5] = [
-        (">=", Relation::AtLeast),
-        ("<=", Relation::AtMost),
-        ("==", Relation::Equal),
-        (">", Relation::Above),
-        ("<", Relation::Below),
-    ];
-
-    fn holds(self, measured: f64, bound: f64) -> bool {
-        match self {
-            Relation::Above => measured > bound,
-            Relation::AtLeast => measured >= bound,
-            Relation::Below => measured < bound,
-            Relation::AtMost => measured <= bound,
-            Relation::Equal => measured == bound,
-        }
-    }
-}
-
 /// Checks all conditions against the run. Returns one result for each condition and variant that it applies
 /// to.
 pub fn hold(expected: &[Expected], run: &Run) -> Vec<Expectation> {
     expected.iter().flat_map(|e| e.hold(run)).collect()
 }
 
-/// Returns one line for each checked condition: `pass  VARIANT  EXPECTED: MEASURED`.
+/// Returns one line for each checked condition: `pass  VARIANT  EXPECTED: MEASURED`, without the variant
+/// where there are none.
 pub fn lines(expectations: &[Expectation]) -> String {
     let widest = expectations.iter().map(|e| e.variant.chars().count()).max().unwrap_or(0);
     let both = expectations.iter().any(|e| e.clock != expectations[0].clock);
@@ -73,7 +47,8 @@ pub fn lines(expectations: &[Expectation]) -> String {
             Some(m) => format!("{}{unit}", number(m)),
             None => "nothing measured".into(),
         };
-        format!("{word}  {:widest$}{clock}  {}: {measured}\n", e.variant, e.expected)
+        let variant = if widest > 0 { format!("  {:widest$}", e.variant) } else { String::new() };
+        format!("{word}{variant}{clock}  {}: {measured}\n", e.expected)
     };
     expectations.iter().map(line).collect()
 }

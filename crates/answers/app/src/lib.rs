@@ -8,8 +8,8 @@
 //! * [`summary`], [`identity`]: the result of the runs of [`experiment`], as `run --json` prints it;
 //! * [`mod@diagnose`], [`qlog`]: diagnoses captures; [`mod@fit`], [`plan`]: fit a scenario to a path, and
 //!   make it faster;
-//! * `watch` (Linux): diagnoses live connections as captures are; `measure` (Linux): tests the path to
-//!   another host and the cures that its sender can apply;
+//! * `watch` (Linux): diagnoses live connections as captures are; [`mod@measure`]: tests the path to another
+//!   host (Linux) and the cures that its sender can apply;
 //! * [`names`]: names of the files and folders of results, and of the program;
 //! * [`mod@sweep`]: runs a grid of values, or diagnoses many captures; [`mod@reproduce`]: runs published
 //!   studies again and judges their claims;
@@ -32,7 +32,6 @@ pub mod identity;
 pub mod inventory;
 pub mod keep;
 pub mod load;
-#[cfg(target_os = "linux")]
 pub mod measure;
 pub mod names;
 pub mod output;

@@ -107,8 +107,17 @@ impl Provenance {
     }
 }
 
+/// Version and commit of this program, such as `0.2.0 (7f1cb96e)`.
+pub(crate) fn longfat_build() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("LONGFAT_COMMIT") {
+        Some(commit) => format!("{version} ({})", commit.get(..8).unwrap_or(commit)),
+        None => version.into(),
+    }
+}
+
 /// Returns a sysctl's value with single blanks between its parts; `None` if it does not exist.
-fn proc_sys(name: &str) -> Option<String> {
+pub(crate) fn proc_sys(name: &str) -> Option<String> {
     // On Windows, Wine would show the /proc of its host.
     if cfg!(not(target_os = "linux")) {
         return None;

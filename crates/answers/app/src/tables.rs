@@ -13,13 +13,13 @@
 //! exhausts memory.
 
 mod capture;
-mod columns;
+pub(crate) mod columns;
 mod free;
 mod guard;
 mod read;
 mod sheet;
 mod swept;
-mod table;
+pub(crate) mod table;
 mod write;
 
 pub use capture::{

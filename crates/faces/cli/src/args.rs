@@ -139,6 +139,8 @@ pub enum Described {
     Check,
     /// Output of `reproduce --json`.
     Reproduction,
+    /// `measurement.json`, also printed by `measure --json`.
+    Measure,
 }
 
 /// The clock that drives a run.
@@ -326,12 +328,13 @@ pub enum ThemeArg {
 #[command(after_help = "\
 RESULT is a folder written by `longfat run`, or the result.json in it. The page of several results shows all
 variants in one table and the plots of any two side by side. The page of a folder written by `longfat sweep`
-shows heat maps and distributions over all cells.
+shows heat maps and distributions over all cells. Of a measurement (`longfat measure --out`) the page is written; of
+two measurements, what changed beyond their spread is printed, and written with -o.
 
   longfat report longfat-results/policer-or-shaper --png plots
   longfat report before after -o comparison.html")]
 pub struct ReportArgs {
-    /// Result folders.
+    /// Result folders, or measurements.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// File for the page. Default: report.html in the result's folder; in the current folder for several

@@ -90,6 +90,7 @@ fn main() -> ExitCode {
                 Described::Plan => advise::schema(),
                 Described::Check => audit::schema(),
                 Described::Reproduction => app::reproduce::schema(),
+                Described::Measure => app::measure::schema(),
             };
             print_own(schema).map(|()| ExitCode::SUCCESS)
         }

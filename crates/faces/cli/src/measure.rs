@@ -18,50 +18,152 @@ mod linux {
     use super::*;
     use crate::escape::eprint_escaped;
     use crate::progress::terminal;
-    use app::measure::{MeasureOptions, Measured, check, host_and_port, parse, read_token, text};
+    use app::measure::{
+        DEFAULT_PORT, IPERF3_PORT, MEASUREMENT_FILE, MeasureOptions, MeasureSchedule, Measured,
+        MeasurementSeries, SeriesRun, hold, host_and_port, line, measure_again, page, read, read_token, text,
+        ticket,
+    };
     use app::output::write_file;
     use std::io::{self, IsTerminal};
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+    use units::Span;
 
     /// Runs the tests, prints the measurement and writes its files.
     pub fn measure(args: &MeasureArgs) -> Result<ExitCode, CliProblem> {
-        let (host, port) = host_and_port(&args.host)?;
-        let expected: Vec<_> = args.expect.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
+        let default = if args.iperf3 { IPERF3_PORT } else { DEFAULT_PORT };
+        let (host, port) = host_and_port(&args.host, default)?;
+        let expected = read(&args.expect)?;
         let options = MeasureOptions {
             host,
             port,
             token: args.token_file.as_deref().map(read_token).transpose()?,
             quick: args.quick,
             cures: !args.no_cures,
+            iperf3: args.iperf3,
         };
         lab::catch_interrupts();
+        let is_series = args.every.is_some() || args.repeat.is_some_and(|n| n > 1);
         let shows = !args.no_progress && io::stderr().is_terminal();
         let mut step = |name: &str| {
             if shows {
                 eprint_escaped!("{name} ...\n");
             }
         };
-        let measured = app::measure::measure(&options, &mut step, &mut || lab::interrupted().is_some());
-        let Measured { measurement, upload_pcap } =
-            measured.map_err(|e| CliProblem::usage(format!("{}: {e}", args.host)))?;
-        if let Some(signal) = lab::interrupted() {
+        let done = match is_series {
+            true => several(args, &options, &mut step)?,
+            false => one(args, &options, &mut step)?,
+        };
+        let Some(Finished { mut series, mut files, is_single }) = done else {
+            let signal = lab::interrupted().unwrap_or_default();
             return Ok(ExitCode::from(128 + signal as u8));
-        }
-        let mut files = String::new();
-        if let Some(dir) = &args.out {
-            let json = write_file(&dir.join("measure.json"), measurement.json().as_bytes())?;
-            files += &format!("{}\n", json.display());
-            if !upload_pcap.is_empty() {
-                files += &format!("{}\n", write_file(&dir.join("upload.pcap"), &upload_pcap)?.display());
+        };
+        let expectations = hold(&expected, &series.measurements().collect::<Vec<_>>());
+        let lines = app::expect::lines(&expectations);
+        let met = expectations.iter().all(|e| e.met);
+        let single = series.runs.first_mut().and_then(|run| run.measurement.as_mut()).filter(|_| is_single);
+        let (json, shown) = match single {
+            Some(m) => {
+                m.expectations = expectations;
+                (m.json(), text(m, terminal().width))
             }
+            None => {
+                series.expectations = expectations;
+                (series.json(), series.text(terminal().width, args.every.is_some()))
+            }
+        };
+        if let Some(dir) = &args.out {
+            let mut written = vec![write_file(&dir.join(MEASUREMENT_FILE), json.as_bytes())?];
+            written.append(&mut files);
+            files = written;
         }
-        let (lines, met) = check(&expected, &measurement);
+        if let Some(file) = &args.report {
+            files.push(write_file(file, page(&series).as_bytes())?);
+        }
+        if let Some(file) = &args.ticket {
+            files.push(write_file(file, ticket(&series, args.addresses).as_bytes())?);
+        }
+        let files: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
         if args.json {
-            crate::print_json(&measurement.json())?;
+            crate::print_json(&json)?;
             eprint_escaped!("{lines}{files}");
         } else {
             let blank = if lines.is_empty() && files.is_empty() { "" } else { "\n" };
-            crate::print(&format!("{}{blank}{lines}{files}", text(&measurement, terminal().width)))?;
+            crate::print(&format!("{shown}{blank}{lines}{files}"))?;
         }
-        Ok(if met { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        Ok(match (series.measurements().next().is_some(), met) {
+            (false, _) => ExitCode::from(2),
+            (true, true) => ExitCode::SUCCESS,
+            (true, false) => ExitCode::from(1),
+        })
+    }
+
+    /// What was measured, and the files that were written with it.
+    struct Finished {
+        series: MeasurementSeries,
+        files: Vec<PathBuf>,
+        is_single: bool,
+    }
+
+    /// Measures once; `None` if it was interrupted.
+    fn one(
+        args: &MeasureArgs,
+        options: &MeasureOptions,
+        step: &mut dyn FnMut(&str),
+    ) -> Result<Option<Finished>, CliProblem> {
+        let measured = app::measure::measure(options, step, &mut || lab::interrupted().is_some());
+        let Measured { measurement, upload_pcap } =
+            measured.map_err(|e| CliProblem::usage(format!("{}: {e}", args.host)))?;
+        if lab::interrupted().is_some() {
+            return Ok(None);
+        }
+        let pcap = args.out.as_ref().filter(|_| !upload_pcap.is_empty()).map(|dir| dir.join("upload.pcap"));
+        let files = pcap.map(|file| write_file(&file, &upload_pcap)).transpose()?;
+        let files = files.into_iter().collect();
+        Ok(Some(Finished { series: measurement.into(), files, is_single: true }))
+    }
+
+    /// Measures several times, and writes what there is after each; `None` if it was interrupted before the
+    /// first one had ended.
+    fn several(
+        args: &MeasureArgs,
+        options: &MeasureOptions,
+        step: &mut dyn FnMut(&str),
+    ) -> Result<Option<Finished>, CliProblem> {
+        let duration = |span: Span| Duration::from_nanos(span.as_nanos());
+        let schedule = MeasureSchedule {
+            repeat: args.repeat,
+            every: args.every.map(duration),
+            time: args.time.map(duration),
+        };
+        let (mut runs, mut files) = (Vec::new(), Vec::new());
+        let mut done = |run: SeriesRun| -> Result<(), CliProblem> {
+            let shown = line(&run);
+            match args.every.is_some() && !args.json {
+                true => crate::print(&shown)?,
+                false => eprint_escaped!("{shown}"),
+            }
+            runs.push(run);
+            if let Some(dir) = &args.out {
+                files = write_series(dir, &MeasurementSeries::of(runs.clone()))?;
+            }
+            Ok(())
+        };
+        measure_again(options, &schedule, step, &mut || lab::interrupted().is_some(), &mut done)?;
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        if args.every.is_some() && !args.json {
+            crate::print("\n")?;
+        }
+        Ok(Some(Finished { series: MeasurementSeries::of(runs), files, is_single: false }))
+    }
+
+    /// Writes a series so far. Returns the files besides measurement.json.
+    fn write_series(dir: &Path, series: &MeasurementSeries) -> Result<Vec<PathBuf>, CliProblem> {
+        write_file(&dir.join(MEASUREMENT_FILE), series.json().as_bytes())?;
+        let table = dir.join("series.parquet");
+        let bytes = series.parquet().map_err(|e| CliProblem::io(table.display().to_string(), e))?;
+        Ok(vec![write_file(&table, &bytes)?])
     }
 }

@@ -5,8 +5,10 @@ use crate::draw::{counted, plots};
 use crate::escape::eprint_escaped;
 use crate::identity::ids_of_page;
 use crate::problem::CliProblem;
+use crate::progress::terminal;
 use crate::regular;
 use app::folder::NAMES;
+use app::measure::{measurement_file, read_measurements};
 use app::output::write_file;
 use app::sweep::ShownSweep;
 use app::tables::{
@@ -37,6 +39,10 @@ pub struct Folder {
 
 /// Writes the page, and the plots if requested.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
+    let measured: Option<Vec<PathBuf>> = args.results.iter().map(|r| measurement_file(r)).collect();
+    if let Some(files) = measured {
+        return measurements(args, &files);
+    }
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
     let is_sweep = |path: &PathBuf| path.join(SWEEP).is_file() && !path.join("result.json").is_file();
     if let Some(swept) = paths.iter().find(|path| is_sweep(path)) {
@@ -64,6 +70,47 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
         crate::print_json(&format!("{}\n", serde_json::json!({ "files": all })))?;
     } else {
         crate::print(&format!("{}\n{}", file.display(), counted(&args.drawn, &drawn)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two measurements, or writes the page of one.
+fn measurements(args: &ReportArgs, files: &[PathBuf]) -> Result<ExitCode, CliProblem> {
+    let read: Vec<_> = files.iter().map(|file| read_measurements(file)).collect::<Result<_, _>>()?;
+    let write = |file: &Path, html: String| -> Result<(), CliProblem> {
+        if files.iter().any(|input| input == file) {
+            let text = format!("{} is the measurement: the page would overwrite it", file.display());
+            return Err(CliProblem::usage(text));
+        }
+        Ok(write_file(file, html.as_bytes()).map(drop)?)
+    };
+    match &read[..] {
+        [one] => {
+            let default = files[0].with_file_name(PAGE);
+            let file = args.output.clone().unwrap_or(default);
+            write(&file, app::measure::page(one))?;
+            match args.json {
+                true => crate::print_json(&format!(
+                    "{}\n",
+                    serde_json::json!({ "files": [file.display().to_string()] })
+                ))?,
+                false => crate::print(&format!("{}\n", file.display()))?,
+            }
+        }
+        [before, after] => {
+            let comparison = app::measure::compare(before, after);
+            if let Some(file) = &args.output {
+                write(file, comparison.page())?;
+            }
+            match args.json {
+                true => crate::print_json(&comparison.json())?,
+                false => crate::print(&comparison.text(terminal().width))?,
+            }
+        }
+        more => {
+            let text = format!("{} measurements: one is shown, or two are compared", more.len());
+            return Err(CliProblem::usage(text));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

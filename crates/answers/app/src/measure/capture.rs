@@ -1,6 +1,6 @@
 //! Captures a test connection's own packets and diagnoses it, as `longfat watch` does.
 
-use super::model::TestVerdict;
+use super::model::{Direction, TestVerdict};
 use crate::watch::{LiveFilter, LiveOptions, LiveTarget, Watch, Watched};
 use report::{Lang, diagnosis::headlines};
 use result::diagnosis::SURE;
@@ -86,16 +86,19 @@ impl TestCapture {
     }
 }
 
-/// Returns the flow with most bytes from this host to the server, or from the server.
-pub fn test_flow(captured: &Captured, server: SocketAddr, up: bool) -> Option<&FlowDiagnosis> {
+/// Returns the flow with most bytes to or from the server.
+pub fn test_flow(captured: &Captured, server: SocketAddr, direction: Direction) -> Option<&FlowDiagnosis> {
     let end = server.to_string();
-    let of = captured.diagnosis.flows.iter().filter(|f| if up { f.to == end } else { f.from == end });
-    of.max_by_key(|f| f.measures.bytes)
+    let flows = captured.diagnosis.flows.iter().filter(|f| match direction {
+        Direction::Up => f.to == end,
+        Direction::Down => f.from == end,
+    });
+    flows.max_by_key(|f| f.measures.bytes)
 }
 
 /// Returns the verdict of the test's flow.
-pub fn verdict(captured: &Captured, server: SocketAddr, up: bool) -> Option<TestVerdict> {
-    let flow = test_flow(captured, server, up)?;
+pub fn verdict(captured: &Captured, server: SocketAddr, direction: Direction) -> Option<TestVerdict> {
+    let flow = test_flow(captured, server, direction)?;
     let share = flow.causes.iter().find(|c| c.cause == flow.cause).map_or(0.0, |c| c.share);
     let mut alone = captured.diagnosis.clone();
     alone.flows.retain(|f| f.id == flow.id);

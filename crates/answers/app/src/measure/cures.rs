@@ -1,36 +1,33 @@
-//! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the
-//! measurement.
+//! Cures that a sender can apply alone: what to try, and what a simulation that was fitted to the captured
+//! upload predicts of it.
 
 use super::capture::{Captured, test_flow};
-use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest, TestVerdict};
+use super::fault::Fault;
+use super::model::{Direction, LimiterFound, Measurement, StreamTest, cure_name};
+use super::stream_test::START_SHARE;
+use crate::provenance::proc_sys;
 use ::measure::client::StreamOptions;
 use capture::{CaptureReader, PacketFilter};
 use congestion::Control;
 use experiment::BatchRunner;
 use fit::FitOptions;
-use result::Cause;
-use result::diagnosis::SURE;
+use path::link::Link;
+use path::queue::fifo::Fifo;
+use path::{QueueConfig, Stage};
+use result::{Change, sender};
 use scenario::Scenario;
-use std::fs;
 use std::io::Cursor;
 use std::net::SocketAddr;
 use transport::App;
-use units::{Rate, Span};
+use units::{Bytes, Rate, Span};
 
-/// Share of the limit's payload rate at which a sender is paced: room for acknowledgements and what is sent
-/// again.
+/// Share of the limit's payload rate at which a sender is paced: room for acknowledgements and
+/// retransmissions.
 const PACED_SHARE: f64 = 0.97;
-/// Gain of goodput from which on a cure helps.
-const MIN_GAIN: f64 = 1.1;
-/// Most cures that are measured.
+/// Maximum number of cures that are measured.
 pub const MAX_CURES: usize = 3;
-/// Share of the best goodput from which on cures count as equally fast.
-const ALIKE_SHARE: f64 = 0.95;
-/// Share of the rate that counts as all of it, and the added delay that counts as none, ms.
-const ENOUGH_SHARE: f64 = 0.9;
-const MAX_ADDED_MS: f64 = 30.0;
-/// Gain of several connections over one that shows a limit of the single connection.
-const SEVERAL_GAIN: f64 = 1.25;
+/// Connections of the cure that uses several.
+const CONNECTIONS: u32 = 4;
 /// Congestion controls that are tried, in this order, if this host has them.
 const CONTROLS: [&str; 2] = ["bbr", "cubic"];
 /// Runs of each predicted scenario, and what the fit may simulate.
@@ -42,60 +39,46 @@ const MAX_MISFIT: f64 = 0.3;
 /// Maximum predicted goodput, as a multiple of what a measured limit leaves to TCP; data that arrived before
 /// the measured interval and waited for what was lost counts in it.
 const OVERSHOOT: f64 = 1.15;
+/// Factor of a faster link, and the gain of a cure on it from which on the cure's goodput depends on the
+/// link.
+const FASTER: u64 = 3;
+const MAX_LINK_GAIN: f64 = 1.1;
 /// Duration of a predicted run.
 const RUN: Span = Span::from_secs(8);
-
-/// A fault of an upload or download.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fault {
-    /// Too little goodput: what there is and what there could be, Mbit/s.
-    Slow { is: f64, could_be: f64 },
-    /// Enough goodput, but a queue delays everything: the added delay, ms.
-    Delayed { added_ms: f64 },
-}
+/// The host that cures are applied to, in their commands, and its peer.
+const HERE: &str = "this host";
+const THERE: &str = "the far end";
 
 /// A cure to be tried.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    pub title: String,
-    pub how: String,
+    /// The change with its commands.
+    pub change: Change,
+    /// The test that applies it to its own connections.
     pub options: StreamOptions,
 }
 
-/// Returns what is wrong with a direction; `None` where nothing is, or too little is known.
-pub fn fault(m: &Measurement, up: bool) -> Option<Fault> {
-    let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
-    let test = m.test(one)?;
-    let (is, could_be) = (test.goodput_mbps, m.capacity_mbps(up)?);
-    let verdict = if up { &m.verdict_up } else { &m.verdict_down };
-    let is_lossy =
-        |v: &TestVerdict| matches!(v.cause, Cause::Policed | Cause::RandomLoss) && v.confidence >= SURE;
-    if m.limit_mbps(up).is_none() && verdict.as_ref().is_some_and(is_lossy) {
-        return Some(Fault::Slow { is, could_be });
+impl Candidate {
+    /// The name in tables.
+    pub fn name(&self) -> String {
+        cure_name(&self.change)
     }
-    let enough = if m.limit_mbps(up).is_some() { ENOUGH_SHARE } else { 1.0 / SEVERAL_GAIN };
-    if is < enough * could_be {
-        return Some(Fault::Slow { is, could_be });
-    }
-    let idle = m.idle.as_ref()?.rtt_p50_ms;
-    let loaded =
-        [one, several].into_iter().filter_map(|name| Some(m.test(name)?.loaded.as_ref()?.rtt_p50_ms));
-    let added_ms = loaded.fold(0.0, f64::max) - idle;
-    (added_ms > MAX_ADDED_MS.max(idle / 2.0)).then_some(Fault::Delayed { added_ms })
 }
 
-/// Returns the cures to try on the upload, the most promising first.
+/// Returns the cures to try on the upload, the most promising first. `own` is the congestion control of the
+/// upload as it is.
 pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
     let mut all = Vec::new();
-    if let (Some(_), Some(capacity)) = (m.limit_mbps(true), m.capacity_mbps(true)) {
-        let rate = PACED_SHARE * capacity;
-        let bytes = (rate * 1e6 / 8.0) as u64;
+    if let (Some(_), Some(capacity)) = (m.limit_mbps(Direction::Up), m.capacity_mbps(Direction::Up)) {
         // What exceeds the limit is dropped, or delays everything.
         if loses(m) || matches!(fault, Fault::Delayed { .. }) {
+            let bytes_per_s = (PACED_SHARE * capacity * 1e6 / 8.0) as u64;
+            let rate = Rate::from_bps(8 * bytes_per_s);
+            let commands = sender::pacing_cap_in_program(HERE, rate);
+            let commands = commands.into_iter().chain([sender::pacing_cap_at_interface(HERE, rate)]);
             all.push(Candidate {
-                title: format!("paced at {} Mbit/s", print::three_digits(rate)),
-                how: format!("setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, {bytes} bytes/s); with sch_fq: tc qdisc replace dev DEV root fq maxrate {}bit", bytes * 8),
-                options: StreamOptions { pacing: Some(bytes * 8), ..StreamOptions::default() },
+                change: sender::pacing_cap(Some(rate)).by(commands),
+                options: StreamOptions { pacing: Some(rate.as_bps()), ..StreamOptions::default() },
             });
         }
     }
@@ -104,18 +87,18 @@ pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
         Fault::Slow { .. } => !is_window_limited(m),
         Fault::Delayed { .. } => name == "bbr",
     };
+    let now = proc_sys("net.ipv4.tcp_congestion_control");
     for control in available_controls().into_iter().filter(|name| name != own && helps(name)) {
+        let commands = sender::congestion_control_commands(HERE, &control, now.as_deref(), None);
         all.push(Candidate {
-            title: control.to_uppercase(),
-            how: format!("sysctl -w net.ipv4.tcp_congestion_control={control}, or setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{control}\")"),
+            change: sender::congestion_control(&control).by(commands),
             options: StreamOptions { control: Some(control), ..StreamOptions::default() },
         });
     }
     if matches!(fault, Fault::Slow { .. }) {
         all.push(Candidate {
-            title: "4 connections".into(),
-            how: "send over 4 connections in parallel".into(),
-            options: StreamOptions { connections: 4, ..StreamOptions::default() },
+            change: sender::more_connections(HERE, THERE, CONNECTIONS),
+            options: StreamOptions { connections: CONNECTIONS, ..StreamOptions::default() },
         });
     }
     all.truncate(MAX_CURES);
@@ -130,56 +113,26 @@ fn is_window_limited(m: &Measurement) -> bool {
 
 /// Whether the limit drops packets of the upload.
 fn loses(m: &Measurement) -> bool {
-    let is_policed = m.limiter_up.as_ref().is_some_and(|l| l.kind == LimiterFound::Policer);
+    let is_policed = m.up.limiter.as_ref().is_some_and(|l| l.kind == LimiterFound::Policer);
     is_policed || m.test("up").is_some_and(|t| t.retransmitted_share > 0.005)
 }
 
 /// Returns the congestion controls to try that every program of this host may select.
 fn available_controls() -> Vec<String> {
-    let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}")).unwrap_or_default();
+    let read = |name: &str| proc_sys(&format!("net.ipv4.tcp_{name}")).unwrap_or_default();
     // CAP_NET_ADMIN may select any that is loaded; the kernel refuses others, and the cure is skipped.
     let listed = format!("{} {}", read("allowed_congestion_control"), read("available_congestion_control"));
     let has = |name: &&str| listed.split_whitespace().any(|word| word == *name);
     CONTROLS.into_iter().filter(has).map(str::to_string).collect()
 }
 
-/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by
-/// retransmissions; against delay by the delay under load, those first that keep the goodput.
-pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
-    if let Fault::Delayed { .. } = fault {
-        let loaded = |c: &Cure| c.test.loaded.as_ref().map_or(f64::INFINITY, |l| l.rtt_p50_ms);
-        let costs = |c: &Cure| c.test.goodput_mbps < ENOUGH_SHARE * up_mbps;
-        return cures.sort_by(|a, b| costs(a).cmp(&costs(b)).then(loaded(a).total_cmp(&loaded(b))));
-    }
-    cures.sort_by(|a, b| b.test.goodput_mbps.total_cmp(&a.test.goodput_mbps));
-    let Some(most) = cures.first().map(|c| c.test.goodput_mbps) else { return };
-    let alike = cures.iter().take_while(|c| c.test.goodput_mbps >= ALIKE_SHARE * most).count();
-    cures[..alike].sort_by(|a, b| a.test.retransmitted_share.total_cmp(&b.test.retransmitted_share));
-}
-
-/// Whether a cure helps: it gains goodput, or it halves the added delay at hardly less goodput.
-pub fn helps(cure: &Cure, m: &Measurement) -> bool {
-    let (Some(up), Some(fault)) = (m.test("up"), fault(m, true)) else { return false };
-    match fault {
-        Fault::Slow { is, .. } => cure.test.goodput_mbps >= MIN_GAIN * is,
-        Fault::Delayed { added_ms } => {
-            let left = added_by(cure, m).unwrap_or(f64::INFINITY);
-            left < added_ms / 2.0 && cure.test.goodput_mbps >= ENOUGH_SHARE * up.goodput_mbps
-        }
-    }
-}
-
-/// The delay that a cure's own load adds to the median round trip, ms.
-pub fn added_by(cure: &Cure, m: &Measurement) -> Option<f64> {
-    Some((cure.test.loaded.as_ref()?.rtt_p50_ms - m.idle.as_ref()?.rtt_p50_ms).max(0.0))
-}
-
 /// Predictions of a simulation that was fitted to the captured upload.
 pub struct Predictions {
     /// Goodput of the upload as it is, Mbit/s.
     pub as_is: f64,
-    /// Goodput with each candidate, Mbit/s.
-    pub cures: Vec<f64>,
+    /// Goodput with each candidate, Mbit/s; `None` where it depends on how much the path carries, which the
+    /// capture does not show.
+    pub cures: Vec<Option<f64>>,
 }
 
 /// Fits a scenario to the captured upload and predicts the goodput with each candidate. `capacity_mbps` is
@@ -198,7 +151,7 @@ pub fn predict(
         return Err("the capture is too large to keep".into());
     }
     // Of the connections to the server only that of the test.
-    let flow = test_flow(captured, server, true).ok_or("the capture lacks the upload")?;
+    let flow = test_flow(captured, server, Direction::Up).ok_or("the capture lacks the upload")?;
     let port = flow.from.rsplit(':').next().and_then(|port| port.parse().ok());
     let only = PacketFilter { ports: port.into_iter().collect(), ..PacketFilter::default() };
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(captured.pcap.clone())), "upload");
@@ -221,9 +174,16 @@ pub fn predict(
         changed.cc = Control::named(options.control.as_deref().unwrap_or(&test.control))?;
         Some(scenario)
     };
+    let candidates = || all.iter().map(|c| &c.options);
     let scenarios: Option<Vec<Scenario>> =
-        std::iter::once(&StreamOptions::default()).chain(all.iter().map(|c| &c.options)).map(with).collect();
-    let scenarios = scenarios.ok_or_else(|| format!("the simulator has no {}", test.control))?;
+        std::iter::once(&StreamOptions::default()).chain(candidates()).map(with).collect();
+    let mut scenarios = scenarios.ok_or_else(|| format!("the simulator has no {}", test.control))?;
+    // Where the capture shows no limit, the fitted link is faster than the upload by a fixed factor. What
+    // fills that link would fill a faster one too.
+    if made.fit.limiter == "none" {
+        let faster: Vec<Scenario> = scenarios[1..].iter().map(with_faster_link).collect();
+        scenarios.extend(faster);
+    }
     let runs = BatchRunner::new(None, None).run(scenarios, SEEDS).map_err(|e| format!("{e:?}"))?;
     let mean = |results: &Vec<result::VariantResult>| {
         results.iter().map(|r| r.total_goodput_mbps).sum::<f64>() / results.len().max(1) as f64
@@ -234,7 +194,8 @@ pub fn predict(
         let [predicted, measured] = [as_is, test.goodput_mbps].map(print::three_digits);
         return Err(format!("the fitted scenario carries {predicted} Mbit/s where {measured} were measured"));
     }
-    let cures: Vec<f64> = goodputs.collect();
+    let goodputs: Vec<f64> = goodputs.collect();
+    let (cures, faster) = goodputs.split_at(all.len().min(goodputs.len()));
     if let Some(too_much) =
         cures.iter().find(|mbps| capacity_mbps.is_some_and(|most| **mbps > OVERSHOOT * most))
     {
@@ -243,5 +204,23 @@ pub fn predict(
             "the fitted scenario lacks the limit that was measured: it carries {mbps} Mbit/s"
         ));
     }
-    Ok(Predictions { as_is, cures })
+    let known = |(i, mbps): (usize, &f64)| {
+        let depends = faster.get(i).is_some_and(|faster| faster / mbps > MAX_LINK_GAIN);
+        Some(*mbps).filter(|_| !depends)
+    };
+    Ok(Predictions { as_is, cures: cures.iter().enumerate().map(known).collect() })
+}
+
+/// The scenario with a faster link in the place of the limiter, and with the queue that belongs to it.
+fn with_faster_link(scenario: &Scenario) -> Scenario {
+    let mut faster = scenario.clone();
+    for named in faster.links.iter_mut().flat_map(|link| &mut link.forward) {
+        if let Stage::Link(Link { rate: Some(rate), queue, .. }) = &mut named.stage {
+            *rate = Rate::from_bps(rate.as_bps().saturating_mul(FASTER));
+            if let QueueConfig::Fifo(Fifo { bytes: Some(bytes), .. }) = queue {
+                *bytes = Bytes::new(bytes.get().saturating_mul(FASTER));
+            }
+        }
+    }
+    faster
 }

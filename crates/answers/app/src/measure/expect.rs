@@ -1,132 +1,156 @@
-//! `--expect` of a measurement: `up.goodput >= 18Mbit/s`, `down.goodput >= 90%`, `idle.rtt <= 40ms`. (That of
-//! `longfat run` names the flows of a scenario.)
+//! `--expect` of a measurement: `up.goodput >= 18Mbit/s`, `idle.rtt.p95 <= 40ms`, `up.mtu >= 1400`. The
+//! grammar is that of `longfat run`, with the tests in the place of flows.
 
-use super::model::Measurement;
+use super::model::{Direction, EchoSummary, Measurement};
 use crate::CommandError;
-use units::{Rate, Span};
+use crate::expect::comparison::{Comparison, Refusal, Relation, bound, read_each, refusal};
+use report::figures::{ascending, quantile};
+use result::{Clock, Expectation, Measure, Quantity, Statistic, Subject};
+use scenario::RefusalCause;
+
+/// The subject of the echoes on the idle path.
+const IDLE: &str = "idle";
+/// The quantity of a direction that runs do not have: its path MTU, bytes.
+const MTU: &str = "mtu";
 
 /// A condition on a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureExpectation {
     text: String,
-    subject: Subject,
-    quantity: Quantity,
-    at_least: bool,
-    /// The bound: Mbit/s or ms; a share of the path's rate or of echoes, 0 to 1.
+    measured: Measured,
+    relation: Relation,
+    /// The bound, in the unit of the quantity.
     bound: f64,
-    is_share: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
-    Idle,
-    Up,
-    Down,
+#[derive(Clone, Debug, PartialEq)]
+enum Measured {
+    Quantity(Measure),
+    Mtu(Direction),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantity {
-    Goodput,
-    Rtt,
-    Lost,
-    Mtu,
-}
-
-/// Reads a condition.
+/// Reads the arguments of `--expect`.
 ///
 /// # Errors
-/// Fails with what would be right.
-pub fn parse(text: &str) -> Result<MeasureExpectation, CommandError> {
-    let wrong = |why: &str| CommandError::Usage(format!("--expect `{text}`: {why}"));
-    let form = "expected for example `up.goodput >= 18Mbit/s`, `down.goodput >= 90%`, `idle.rtt <= 40ms`, \
-                `idle.lost <= 1%`, `up.mtu >= 1400`";
-    let (name, at_least, bound) = match (text.split_once(">="), text.split_once("<=")) {
-        (Some((name, bound)), None) => (name, true, bound),
-        (None, Some((name, bound))) => (name, false, bound),
-        _ => return Err(wrong(form)),
-    };
-    let (subject, quantity) = name.trim().split_once('.').ok_or_else(|| wrong(form))?;
-    let subject = match subject {
-        "idle" => Subject::Idle,
-        "up" => Subject::Up,
-        "down" => Subject::Down,
-        _ => return Err(wrong("the subjects are idle, up and down")),
-    };
-    let quantity = match (quantity, subject) {
-        ("goodput", Subject::Up | Subject::Down) => Quantity::Goodput,
-        ("mtu", Subject::Up | Subject::Down) => Quantity::Mtu,
-        ("rtt", _) => Quantity::Rtt,
-        ("lost", _) => Quantity::Lost,
-        _ => return Err(wrong("the quantities are goodput and mtu (of up and down), rtt and lost")),
-    };
-    let bound = bound.trim();
-    let share = bound.strip_suffix('%').map(|n| n.trim().parse::<f64>().map(|n| n / 100.0));
-    let number = |n: Result<f64, String>| n.map_err(|e| wrong(&e));
-    let value = match (quantity, &share) {
-        (Quantity::Goodput | Quantity::Lost, Some(share)) => {
-            number(share.clone().map_err(|e| e.to_string()))?
-        }
-        (Quantity::Goodput, None) => {
-            number(bound.parse::<Rate>().map(|r| r.as_mbps()).map_err(|e| e.to_string()))?
-        }
-        (Quantity::Rtt, None) => {
-            number(bound.parse::<Span>().map(|s| s.as_millis_f64()).map_err(|e| e.to_string()))?
-        }
-        (Quantity::Mtu, None) => number(bound.parse::<f64>().map_err(|e| e.to_string()))?,
-        (Quantity::Lost, None) => return Err(wrong("`lost` needs a share, e.g. 1%")),
-        (Quantity::Rtt | Quantity::Mtu, Some(_)) => return Err(wrong("only goodput and lost have a share")),
-    };
-    if !value.is_finite() {
-        return Err(wrong("the bound is not a number"));
-    }
-    let text = text.to_string();
-    Ok(MeasureExpectation { text, subject, quantity, at_least, bound: value, is_share: share.is_some() })
+/// Fails when a text is not a condition, or measures something else than a measurement does. The error gives
+/// the place and what would be right.
+pub fn read(texts: &[String]) -> Result<Vec<MeasureExpectation>, CommandError> {
+    read_each(texts, read_one)
 }
 
-/// Checks conditions. Returns a line for each, and whether all are met; one whose quantity was not measured
-/// is not.
-pub fn check(all: &[MeasureExpectation], m: &Measurement) -> (String, bool) {
-    let (mut lines, mut met) = (String::new(), true);
-    for e in all {
-        let measured = e.measured(m);
-        let holds = measured.is_some_and(|is| if e.at_least { is >= e.bound } else { is <= e.bound });
-        met &= holds;
-        let shown = measured.map_or("not measured".to_string(), |is| match (e.is_share, e.quantity) {
-            (true, _) => format!("{:.1} %", 100.0 * is),
-            (_, Quantity::Goodput) => format!("{is:.2} Mbit/s"),
-            (_, Quantity::Rtt) => format!("{is:.2} ms"),
-            _ => format!("{is:.0}"),
-        });
-        lines += &format!("{}  {}: {shown}\n", if holds { "pass" } else { "FAIL" }, e.text);
+fn read_one(text: &str) -> Result<MeasureExpectation, Refusal> {
+    let Comparison { left, relation, right } = Comparison::find(text)?;
+    let name = &text[left.clone()];
+    let expectation =
+        |measured, bound| MeasureExpectation { text: text.trim().into(), measured, relation, bound };
+    if let Some(subject) = name.strip_suffix(MTU).and_then(|rest| rest.strip_suffix('.')) {
+        let known = || Direction::BOTH.map(|d| d.name().to_string()).into();
+        let direction = Direction::BOTH.into_iter().find(|d| d.name() == subject).ok_or_else(|| {
+            let at = left.start..left.start + subject.len();
+            (at, RefusalCause::UnknownName { what: "direction", name: subject.into(), known: known() })
+        })?;
+        let bytes = text[right.clone()].parse::<f64>().ok().filter(|bytes| bytes.is_finite());
+        let message = || format!("`{}` is not a number of bytes", &text[right.clone()]);
+        let bytes = bytes.ok_or_else(|| (right.clone(), RefusalCause::BadValue { message: message() }))?;
+        return Ok(expectation(Measured::Mtu(direction), bytes));
     }
-    (lines, met)
+    let mut measure = Measure::parse(name, |_| true).map_err(|error| refusal(error, name, left.clone()))?;
+    let bound = bound(text, right, &mut measure)?;
+    has_quantity(&measure).map_err(|message| (left.clone(), RefusalCause::Conflict { message }))?;
+    Ok(expectation(Measured::Quantity(measure), bound))
+}
+
+/// Fails, with what would be right, when no measurement has the quantity.
+fn has_quantity(measure: &Measure) -> Result<(), String> {
+    let tests = Direction::BOTH.into_iter().flat_map(|d| [d.name(), d.several()]);
+    let known: Vec<&str> = std::iter::once(IDLE).chain(tests).collect();
+    let Subject::Flow(subject) = &measure.subject else {
+        return Err(format!("a test is missing: one of {}, as in `up.goodput`", known.join(", ")));
+    };
+    if !known.contains(&subject.as_str()) {
+        return Err(format!("`{subject}` is not a test: one of {}", known.join(", ")));
+    }
+    let of_echoes = matches!(measure.quantity, Quantity::Rtt | Quantity::Lost);
+    let of_streams = matches!(
+        measure.quantity,
+        Quantity::Goodput | Quantity::LimitShare | Quantity::ResentShare | Quantity::Timeouts
+    );
+    if !(of_echoes || of_streams && subject != IDLE) {
+        return Err(format!(
+            "a measurement has no `{}` of `{subject}`: rtt and lost of echoes, and of tests goodput, resent_share, \
+             timeouts, and mtu of up and down",
+            measure.quantity.name()
+        ));
+    }
+    match (measure.quantity, measure.statistic) {
+        (_, None) | (Quantity::Rtt, Some(Statistic::Min | Statistic::P50 | Statistic::P95)) => Ok(()),
+        (_, Some(other)) => Err(format!("`{}` is not measured: only rtt has min, p50 and p95", other.name())),
+    }
+}
+
+impl Measurement {
+    /// Returns a quantity of a test, or of the echoes on the idle path (subject `idle`), in its own unit;
+    /// `None` where it was not measured.
+    pub fn value(&self, measure: &Measure) -> Option<f64> {
+        let Subject::Flow(subject) = &measure.subject else { return None };
+        let test = self.test(subject);
+        let echoes: Option<&EchoSummary> =
+            if subject == IDLE { self.idle.as_ref() } else { test.and_then(|t| t.loaded.as_ref()) };
+        match measure.quantity {
+            Quantity::Goodput => Some(test?.goodput_mbps),
+            Quantity::LimitShare => {
+                let capacity = self.capacity_mbps(test?.direction).filter(|c| *c > 0.0)?;
+                Some(100.0 * test?.goodput_mbps / capacity)
+            }
+            Quantity::ResentShare => Some(100.0 * test?.retransmitted_share),
+            Quantity::Timeouts => Some(test?.timeouts as f64),
+            Quantity::Lost => Some(100.0 * echoes?.lost_share),
+            Quantity::Rtt => match measure.statistic() {
+                Some(Statistic::Min) => Some(echoes?.rtt_min_ms),
+                Some(Statistic::P95) => Some(echoes?.rtt_p95_ms),
+                Some(Statistic::P50) => Some(echoes?.rtt_p50_ms),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 impl MeasureExpectation {
-    fn measured(&self, m: &Measurement) -> Option<f64> {
-        let up = self.subject == Subject::Up;
-        let test = || m.test(if up { "up" } else { "down" });
-        let echoes = match self.subject {
-            Subject::Idle => m.idle.as_ref(),
-            Subject::Up | Subject::Down => test()?.loaded.as_ref(),
-        };
-        match self.quantity {
-            Quantity::Goodput if self.is_share => {
-                let capacity = m.capacity_mbps(up).filter(|c| *c > 0.0)?;
-                Some(test()?.goodput_mbps / capacity)
-            }
-            Quantity::Goodput => Some(test()?.goodput_mbps),
-            Quantity::Rtt => Some(echoes?.rtt_p50_ms),
-            Quantity::Lost => Some(echoes?.lost_share),
-            Quantity::Mtu => Some(f64::from((if up { &m.path_up } else { &m.path_down }).as_ref()?.mtu?)),
+    fn value(&self, m: &Measurement) -> Option<f64> {
+        match &self.measured {
+            Measured::Quantity(measure) => m.value(measure),
+            Measured::Mtu(direction) => Some(f64::from(m.direction(*direction).path.as_ref()?.mtu?)),
         }
     }
+}
+
+/// Checks conditions: on the median where there are several measurements. One whose quantity was not measured
+/// is not met.
+pub fn hold(all: &[MeasureExpectation], measurements: &[&Measurement]) -> Vec<Expectation> {
+    let one = |e: &MeasureExpectation| {
+        let values = ascending(measurements.iter().filter_map(|m| e.value(m)));
+        let measured = quantile(&values, 0.5);
+        let unit = match &e.measured {
+            Measured::Quantity(measure) => measure.unit().symbol(),
+            Measured::Mtu(_) => "bytes",
+        };
+        Expectation {
+            expected: e.text.clone(),
+            variant: String::new(),
+            clock: Clock::Kernel,
+            measured,
+            unit: unit.into(),
+            met: measured.is_some_and(|is| e.relation.holds(is, e.bound)),
+        }
+    };
+    all.iter().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::model::{EchoSummary, StreamTest};
+    use crate::measure::model::StreamTest;
 
     #[test]
     fn conditions_are_checked_against_what_was_measured() {
@@ -137,23 +161,44 @@ mod tests {
             ..StreamTest::default()
         };
         let m = Measurement {
-            idle: Some(EchoSummary { rtt_p50_ms: 20.0, lost_share: 0.01, ..EchoSummary::default() }),
+            idle: Some(EchoSummary {
+                rtt_p50_ms: 20.0,
+                rtt_p95_ms: 25.0,
+                lost_share: 0.01,
+                ..EchoSummary::default()
+            }),
             tests: vec![test("up", 15.0), test("up-4", 20.0)],
             ..Measurement::default()
         };
-        let holds = |text: &str| check(&[parse(text).expect(text)], &m).1;
+        let holds = |text: &str| hold(&[read_one(text).expect(text)], &[&m])[0].met;
         assert!(holds("up.goodput >= 15Mbit/s") && !holds("up.goodput >= 16Mbit/s"));
         assert!(holds("up.goodput >= 75%") && !holds("up.goodput >= 76%"), "of 20 Mbit/s");
-        assert!(holds("idle.rtt <= 20ms") && !holds("idle.rtt<=19ms"));
+        assert!(holds("up-4.goodput > 19Mbit/s") && holds("up.timeouts == 0"));
+        assert!(holds("idle.rtt <= 20ms") && !holds("idle.rtt<=19ms") && holds("idle.rtt.p95 < 26ms"));
         assert!(holds("idle.lost <= 1%") && !holds("idle.lost <= 0.5%"));
         assert!(!holds("down.goodput >= 1%") && !holds("up.mtu >= 1400"), "not measured");
-        let wrong = ["", "up.goodput", "up.goodput > 1Mbit/s", "up.goodput >= fast", "x.goodput >= 1%"];
+        let wrong =
+            ["", "up.goodput", "up.goodput >= fast", "x.goodput >= 1%", "goodput > 1Mbit/s", "x.mtu > 1"];
         let wrong = wrong.into_iter().chain([
             "idle.goodput >= 1%",
             "up.rtt <= 5%",
+            "up.rtt.p99 <= 5ms",
+            "up.completion <= 5s",
             "idle.lost <= 3",
             "up.goodput >= NaN%",
         ]);
-        wrong.for_each(|text| assert!(parse(text).is_err(), "{text}"));
+        wrong.for_each(|text| assert!(read_one(text).is_err(), "{text}"));
+    }
+
+    #[test]
+    fn of_several_measurements_the_median_is_checked() {
+        let m = |mbps| Measurement {
+            tests: vec![StreamTest { name: "up".into(), goodput_mbps: mbps, ..StreamTest::default() }],
+            ..Measurement::default()
+        };
+        let all = [m(1.0), m(9.0), m(10.0)];
+        let expected = [read_one("up.goodput >= 9Mbit/s").expect("a condition")];
+        let held = hold(&expected, &all.each_ref());
+        assert_eq!((held[0].met, held[0].measured), (true, Some(9.0)));
     }
 }

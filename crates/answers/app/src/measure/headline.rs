@@ -1,8 +1,9 @@
 //! The headline and the facts of a measurement.
 
-use super::cures::{Fault, added_by, fault, helps};
-use super::model::{Cure, Limiter, LimiterFound, Measurement, StreamTest};
+use super::fault::{Fault, added_by, fault, helps};
+use super::model::{Cure, Direction, Limiter, LimiterFound, Marks, MeasuredPath, Measurement, StreamTest};
 use print::three_digits as digits;
+use report::{Lang, advice};
 use result::Cause;
 use result::diagnosis::{SURE, UNDECIDED};
 
@@ -14,17 +15,18 @@ pub fn headline(m: &Measurement) -> String {
     if m.test("up").is_none() {
         return "The measurement was stopped before its first result.".into();
     }
-    if let Some((word, path)) = [("upload", &m.path_up), ("download", &m.path_down)]
-        .into_iter()
-        .find_map(|(word, path)| Some((word, path.as_ref().filter(|p| p.black_hole)?)))
-    {
-        let mtu = path.mtu.unwrap_or_default();
-        return format!("The {word} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass.");
+    let has_black_hole = |d: &Direction| m.direction(*d).path.as_ref().is_some_and(|p| p.black_hole);
+    if let Some(direction) = Direction::BOTH.into_iter().find(has_black_hole) {
+        let mtu = m.direction(direction).path.as_ref().and_then(|p| p.mtu).unwrap_or_default();
+        return format!(
+            "The {} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass.",
+            direction.load()
+        );
     }
-    let (up, down) = (fault(m, true), fault(m, false));
+    let (up, down) = (fault(m, Direction::Up), fault(m, Direction::Down));
     // A limit that was measured is certain; a gain of several connections may be the hosts' own.
-    let is_doubtful = matches!(up, Some(Fault::Slow { .. })) && m.limit_mbps(true).is_none();
-    let is_certain = matches!(down, Some(Fault::Slow { .. })) && m.limit_mbps(false).is_some();
+    let is_doubtful = matches!(up, Some(Fault::Slow { .. })) && m.limit_mbps(Direction::Up).is_none();
+    let is_certain = matches!(down, Some(Fault::Slow { .. })) && m.limit_mbps(Direction::Down).is_some();
     if is_doubtful && is_certain {
         return download(m, down);
     }
@@ -32,11 +34,13 @@ pub fn headline(m: &Measurement) -> String {
         Some(Fault::Slow { is, could_be }) => {
             let what = format!("{}: {} of {} Mbit/s", cause(m), digits(is), digits(could_be));
             match advised(m) {
-                Some(cure) => format!(
-                    "{what}. Send {}: {} Mbit/s measured.",
-                    with(cure),
-                    digits(cure.test.goodput_mbps)
-                ),
+                Some(cure) => {
+                    format!(
+                        "{what}. {}: {} Mbit/s measured.",
+                        what_to_do(cure),
+                        digits(cure.test.goodput_mbps)
+                    )
+                }
                 None if m.cures.is_empty() => format!("{what}."),
                 None => format!("{what}. No cure that was tried helps."),
             }
@@ -45,7 +49,7 @@ pub fn headline(m: &Measurement) -> String {
             let what = format!("A queue adds {} ms to every round trip during uploads", digits(added_ms));
             match advised(m).and_then(|cure| Some((cure, added_by(cure, m)?))) {
                 Some((cure, left)) => {
-                    format!("{what}. Send {}: {} measured.", with(cure), milliseconds(left))
+                    format!("{what}. {}: {} measured.", what_to_do(cure), milliseconds(left))
                 }
                 None => format!("{what}."),
             }
@@ -58,7 +62,7 @@ pub fn headline(m: &Measurement) -> String {
 fn download(m: &Measurement, fault: Option<Fault>) -> String {
     match fault {
         Some(Fault::Slow { is, could_be }) => {
-            let what = match &m.limiter_down {
+            let what = match &m.down.limiter {
                 Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) => {
                     format!("A policer of {} Mbit/s drops the download's bursts", digits(*rate))
                 }
@@ -77,7 +81,7 @@ fn download(m: &Measurement, fault: Option<Fault>) -> String {
         None => {
             let [up, down] = ["up", "down"].map(|n| m.test(n).map_or(0.0, |t| t.goodput_mbps)).map(digits);
             let rates = format!("{up} Mbit/s up and {down} Mbit/s down");
-            match m.limit_mbps(true) {
+            match m.limit_mbps(Direction::Up) {
                 Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
                 None => {
                     format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.")
@@ -89,14 +93,14 @@ fn download(m: &Measurement, fault: Option<Fault>) -> String {
 
 /// Names the cause of a slow upload, with its doubt first.
 fn cause(m: &Measurement) -> String {
-    let limiter = m.limiter_up.as_ref();
+    let limiter = m.up.limiter.as_ref();
     if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = limiter {
         return format!("A policer of {} Mbit/s drops the upload's bursts", digits(*rate));
     }
-    match &m.verdict_up {
+    match &m.up.verdict {
         Some(v) if v.confidence >= SURE => words(v.cause).into(),
         Some(v) if v.confidence >= UNDECIDED => format!("Probably: {}", words(v.cause)),
-        _ => match m.limit_mbps(true) {
+        _ => match m.limit_mbps(Direction::Up) {
             Some(rate) => format!("The upload leaves a limit of {} Mbit/s unused", digits(rate)),
             None => "One connection does not fill the path upwards".into(),
         },
@@ -129,13 +133,9 @@ fn milliseconds(ms: f64) -> String {
     if ms < 1.0 { "under 1 ms".into() } else { format!("{} ms", digits(ms)) }
 }
 
-/// Completes "send …" by a cure.
-fn with(cure: &Cure) -> String {
-    match cure.title.as_str() {
-        title if title.starts_with("paced") => title.into(),
-        title if title.ends_with("connections") => format!("over {title}"),
-        title => format!("with {title}"),
-    }
+/// The advice to apply a cure, as the begin of a sentence.
+fn what_to_do(cure: &Cure) -> String {
+    advice(std::slice::from_ref(&cure.change), Lang::En)
 }
 
 /// Returns what the headline rests on, a sentence each.
@@ -150,35 +150,33 @@ pub fn facts(m: &Measurement) -> Vec<String> {
             idle.sent
         ));
     }
-    for (word, limiter) in [("up", &m.limiter_up), ("down", &m.limiter_down)] {
-        facts.extend(limiter.as_ref().map(|l| format!("{word}: {}", limit(l))));
+    for d in Direction::BOTH {
+        facts.extend(m.direction(d).limiter.as_ref().map(|l| format!("{}: {}", d.name(), limit(l))));
     }
     if !m.cures.is_empty()
         && let Some(up) = m.test("up")
     {
         facts.push(comparison(m, up));
     }
-    for (word, verdict) in [("up", &m.verdict_up), ("down", &m.verdict_down)] {
-        facts.extend(verdict.as_ref().map(|v| format!("{word}load, from its packets: {}", v.headline)));
+    for d in Direction::BOTH {
+        let verdict = m.direction(d).verdict.as_ref();
+        facts.extend(verdict.map(|v| format!("{}, from its packets: {}", d.load(), v.headline)));
     }
-    for name in ["up-4", "down-4"] {
-        facts.extend(m.test(name).and_then(|t| responsiveness(m, t)));
+    for d in Direction::BOTH {
+        facts.extend(m.test(d.several()).and_then(|t| responsiveness(m, t)));
     }
-    for (word, path) in [("up", &m.path_up), ("down", &m.path_down)] {
-        let Some(path) = path else { continue };
-        let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| {
-            format!("path MTU {mtu}{}", if mtu >= LARGEST_PROBE { " or more" } else { "" })
-        });
+    for d in Direction::BOTH {
+        let Some(path) = &m.direction(d).path else { continue };
         let reordered = path.reordered_share.filter(|share| *share > 0.0);
         let reordered =
             reordered.map_or(String::new(), |share| format!("; {:.2} % reordered", 100.0 * share));
-        facts.push(format!("{word}: {mtu}; {}{reordered}", marks(path)));
+        facts.push(format!("{}: {}{reordered}", d.name(), treatment(path)));
     }
     facts
 }
 
 /// Describes a limit.
-fn limit(l: &Limiter) -> String {
+pub fn limit(l: &Limiter) -> String {
     let rate = digits(l.rate_mbps.unwrap_or_default());
     let kilobytes = |bytes: Option<f64>| digits(bytes.unwrap_or_default() / 1e3);
     match l.kind {
@@ -213,8 +211,9 @@ fn comparison(m: &Measurement, up: &StreamTest) -> String {
     let one = |title: &str, t: &StreamTest, p: Option<f64>| {
         format!("{title} {} Mbit/s{}{}", digits(t.goodput_mbps), predicted(p), lost(t))
     };
-    let as_is = one(&format!("upload as it is ({})", up.control), up, m.predicted_as_is_mbps);
-    let cures = m.cures.iter().map(|c| one(&c.title, &c.test, c.predicted_mbps));
+    let is_predicted = m.cures.iter().find_map(|c| Some(c.predicted_mbps()?[0]));
+    let as_is = one(&format!("upload as it is ({})", up.control), up, is_predicted);
+    let cures = m.cures.iter().map(|c| one(&c.test.name, &c.test, c.predicted_mbps().map(|[_, with]| with)));
     std::iter::once(as_is).chain(cures).collect::<Vec<_>>().join("; ")
 }
 
@@ -224,7 +223,7 @@ fn responsiveness(m: &Measurement, test: &StreamTest) -> Option<String> {
     let added = (loaded.rtt_p50_ms - idle.rtt_p50_ms).max(0.0);
     Some(format!(
         "{}: {:.0} round trips per minute under load, {} added to a round trip: {}",
-        if test.up { "up" } else { "down" },
+        test.direction.name(),
         test.round_trips_per_minute?,
         milliseconds(added),
         grade(added)
@@ -242,10 +241,18 @@ pub fn grade(added_ms: f64) -> &'static str {
     }
 }
 
+/// Describes what passes in a direction: MTU, ECN and DSCP.
+pub fn treatment(path: &MeasuredPath) -> String {
+    let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| {
+        format!("path MTU {mtu}{}", if mtu >= LARGEST_PROBE { " or more" } else { "" })
+    });
+    format!("{mtu}; {}", marks(path))
+}
+
 /// Describes what happens to ECN and DSCP.
-fn marks(path: &super::model::MeasuredPath) -> String {
+fn marks(path: &MeasuredPath) -> String {
     let (ecn, dscp): (Vec<_>, Vec<_>) = path.marks.iter().partition(|m| m.sent & 0b11 != 0);
-    let changed = |all: &[&super::model::Marks], what: &str| {
+    let changed = |all: &[&Marks], what: &str| {
         let wrong = all.iter().filter(|m| m.arrived != Some(m.sent)).map(|m| match m.arrived {
             Some(tos) if m.sent & 0b11 != 0 => format!("{} arrives as {:#04b}", m.name, tos & 0b11),
             Some(tos) => format!("{} arrives as DSCP {}", m.name, tos >> 2),
@@ -261,12 +268,21 @@ fn marks(path: &super::model::MeasuredPath) -> String {
 mod tests {
     use super::*;
     use crate::measure::model::EchoSummary;
+    use result::{Change, sender};
+    use units::Rate;
 
     fn test(name: &str, mbps: f64, rtt: f64) -> StreamTest {
         let loaded =
             Some(EchoSummary { rtt_p50_ms: rtt, rtt_trimmed_mean_ms: rtt, ..EchoSummary::default() });
-        let up = name.starts_with("up");
-        StreamTest { name: name.into(), up, goodput_mbps: mbps, mss: 1448, loaded, ..StreamTest::default() }
+        let direction = if name.starts_with("up") { Direction::Up } else { Direction::Down };
+        StreamTest {
+            name: name.into(),
+            direction,
+            goodput_mbps: mbps,
+            mss: 1448,
+            loaded,
+            ..StreamTest::default()
+        }
     }
 
     fn measured(up: [f64; 2], rtt: f64) -> Measurement {
@@ -290,20 +306,17 @@ mod tests {
     #[test]
     fn a_policed_upload_names_its_policer_and_the_best_cure() {
         let mut m = measured([4.1, 8.0], 21.0);
-        m.limiter_up = limiter(LimiterFound::Policer);
+        m.up.limiter = limiter(LimiterFound::Policer);
         let without = headline(&m);
         assert_eq!(without, "A policer of 20.0 Mbit/s drops the upload's bursts: 4.10 of 19.3 Mbit/s.");
-        let cure = |title: &str, mbps| Cure {
-            title: title.into(),
-            how: String::new(),
-            test: test("up", mbps, 20.0),
-            predicted_mbps: None,
-        };
-        m.cures = vec![cure("paced at 18.7 Mbit/s", 18.6), cure("BBR", 18.1)];
+        let paced = sender::pacing_cap(Some(Rate::from_bps(18_727_000)));
+        let bbr = sender::congestion_control("bbr");
+        let cure = |change: &Change, mbps| Cure { change: change.clone(), test: test("up", mbps, 20.0) };
+        m.cures = vec![cure(&paced, 18.6), cure(&bbr, 18.1)];
         let text = headline(&m);
-        assert!(text.ends_with("Send paced at 18.7 Mbit/s: 18.6 Mbit/s measured."), "{text}");
+        assert!(text.ends_with("Pace each connection at 18.7 Mbit/s: 18.6 Mbit/s measured."), "{text}");
         assert!(text.split_whitespace().count() <= 24, "{text}");
-        m.cures = vec![cure("BBR", 4.0)];
+        m.cures = vec![cure(&bbr, 4.0)];
         assert!(headline(&m).ends_with("No cure that was tried helps."), "{}", headline(&m));
     }
 
@@ -311,7 +324,7 @@ mod tests {
     fn a_policed_download_comes_before_a_doubtful_upload() {
         let mut m = measured([690.0, 1856.0], 21.0);
         m.tests[2].goodput_mbps = 9.88;
-        m.limiter_down = limiter(LimiterFound::Policer);
+        m.down.limiter = limiter(LimiterFound::Policer);
         let text = headline(&m);
         assert!(
             text.starts_with("A policer of 20.0 Mbit/s drops the download's bursts: 9.88 of 19.3"),
@@ -322,13 +335,13 @@ mod tests {
     #[test]
     fn a_full_queue_is_a_fault_and_a_clean_path_is_not() {
         let mut m = measured([19.0, 19.2], 320.0);
-        m.limiter_up = limiter(LimiterFound::Link);
+        m.up.limiter = limiter(LimiterFound::Link);
         assert_eq!(headline(&m), "A queue adds 300 ms to every round trip during uploads.");
         let mut clean = measured([19.0, 19.2], 22.0);
         let rates = "19.0 Mbit/s up and 50.0 Mbit/s down";
         let doubt = format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.");
         assert_eq!(headline(&clean), doubt);
-        clean.limiter_up = limiter(LimiterFound::Link);
+        clean.up.limiter = limiter(LimiterFound::Link);
         assert_eq!(headline(&clean), format!("Nothing is wrong: {rates}, all that the path carries."));
     }
 }

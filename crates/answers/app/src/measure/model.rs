@@ -1,23 +1,70 @@
-//! The outcome of a measurement as data: `measure.json`, described in docs/measure.md.
+//! The outcome of a measurement as data: `measurement.json`, described in docs/measure.md.
 
-use ::measure::client::{EchoResult, StreamResult};
 use diagnosis::train::TrainFinding;
-use result::Cause;
-use serde::Serialize;
+use report::figures::{ascending, quantile};
+use result::change::EffectMeasure;
+use result::{Cause, Change, ChangeKind, Expectation};
+use serde::{Deserialize, Serialize};
 
 /// Version of the format.
 pub const MEASURE_SCHEMA: &str = "longfat-measure/1";
 
-/// The part of a test, one in this many, that does not count for its goodput: connections start.
-pub const START_SHARE: u64 = 4;
+/// Direction of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From this host to the far end.
+    #[default]
+    Up,
+    /// From the far end to this host.
+    Down,
+}
 
-/// The outcome of a measurement. `up` is from this host to the server, `down` is to this host.
-#[derive(Clone, Debug, Default, Serialize)]
+impl Direction {
+    /// Both directions.
+    pub const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
+
+    /// The name in JSON, and of the test with one connection: `up` or `down`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Up => "up",
+            Direction::Down => "down",
+        }
+    }
+
+    /// The name of the test with several connections.
+    pub fn several(self) -> &'static str {
+        match self {
+            Direction::Up => "up-4",
+            Direction::Down => "down-4",
+        }
+    }
+
+    /// The word in sentences.
+    pub fn load(self) -> &'static str {
+        match self {
+            Direction::Up => "upload",
+            Direction::Down => "download",
+        }
+    }
+}
+
+/// The outcome of a measurement.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// Name and version of this format.
     pub schema: String,
-    /// The server's address and port, and this host's address.
+    /// Version of longfat, with the commit if it is known.
+    pub longfat: String,
+    /// Start of the measurement (RFC 3339, UTC).
+    pub at: String,
+    /// Duration of the measurement, s.
+    pub seconds: f64,
+    /// Address and port of the far end.
     pub server: String,
+    /// Address of this host.
     pub client: String,
     /// One sentence: what is wrong, and what to do.
     pub headline: String,
@@ -26,83 +73,100 @@ pub struct Measurement {
     /// Quantities that could not be measured or decided, with the reason.
     pub cannot_tell: Vec<String>,
     /// Echoes on the idle path; absent where datagrams do not pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub idle: Option<EchoSummary>,
     /// The tests of TCP connections, in the order in which they ran.
     pub tests: Vec<StreamTest>,
-    /// The limit of the rate that trains of datagrams show; absent where no train was sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limiter_up: Option<Limiter>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limiter_down: Option<Limiter>,
-    /// Properties of each direction; absent where datagrams do not pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path_up: Option<MeasuredPath>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path_down: Option<MeasuredPath>,
-    /// The diagnosis of the captured upload and download with one connection; absent without a capture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict_up: Option<TestVerdict>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict_down: Option<TestVerdict>,
-    /// Goodput of the upload as it is by the fitted simulation, Mbit/s; absent where there is no fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub predicted_as_is_mbps: Option<f64>,
+    /// The direction from this host to the far end.
+    pub up: MeasuredDirection,
+    /// The direction from the far end to this host.
+    pub down: MeasuredDirection,
     /// The cures that were tried, the best first; empty where nothing is wrong.
     pub cures: Vec<Cure>,
+    /// The conditions of `--expect`; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub expectations: Vec<Expectation>,
+}
+
+/// What was found about one direction, besides the tests of TCP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MeasuredDirection {
+    /// The limit of the rate that trains of datagrams show; absent where no train was sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limiter: Option<Limiter>,
+    /// Treatment of datagrams; absent where they do not pass.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<MeasuredPath>,
+    /// The diagnosis of the captured test with one connection; absent without a capture.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verdict: Option<TestVerdict>,
 }
 
 /// Answers to echoes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EchoSummary {
+    /// Number of echoes.
     pub sent: u64,
     /// Share that was not answered, 0 to 1.
     pub lost_share: f64,
-    /// RTT, ms: least, median, 95th percentile.
+    /// Minimum RTT, ms.
     pub rtt_min_ms: f64,
+    /// Median RTT, ms.
     pub rtt_p50_ms: f64,
+    /// 95th percentile of the RTT, ms.
     pub rtt_p95_ms: f64,
     /// Mean of the RTT without the slowest 5 %, ms.
     pub rtt_trimmed_mean_ms: f64,
 }
 
 /// A test of TCP connections in one direction.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StreamTest {
     /// `up`, `down`, `up-4`, `down-4`, or the name of a cure.
     pub name: String,
-    /// Whether this host sent.
-    pub up: bool,
+    /// Direction of the data.
+    pub direction: Direction,
+    /// Number of connections.
     pub connections: u32,
+    /// Duration, s.
+    pub seconds: f64,
+    /// Received payload of the whole test, bytes.
+    pub bytes: u64,
     /// Received payload without the first quarter of the test, Mbit/s.
     pub goodput_mbps: f64,
-    /// Congestion control of the sender.
+    /// Congestion control of the sender; empty where it is not known.
     pub control: String,
     /// Share of the segments that were retransmissions, 0 to 1.
     pub retransmitted_share: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Minimum RTT by the sender's kernel, ms; absent where it does not report one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min_rtt_ms: Option<f64>,
-    /// Parts of the busy time with the receiver's window and with the send buffer full, 0 to 1; absent where
-    /// the sender's kernel does not report them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Part of the busy time with the receiver's window full, 0 to 1; absent where the sender's kernel does
+    /// not report it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_limited_share: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Part of the busy time with the send buffer full, 0 to 1; absent where the sender's kernel does not
+    /// report it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buffer_limited_share: Option<f64>,
     /// Payload of a full segment, bytes.
     pub mss: u32,
     /// Echoes during the test; absent where datagrams do not pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loaded: Option<EchoSummary>,
     /// Round trips per minute during the test (draft-ietf-ippm-responsiveness), by echoes of UDP.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub round_trips_per_minute: Option<f64>,
 }
 
 /// Kind of limit that trains of datagrams show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LimiterFound {
     /// Drops what exceeds a token bucket and delays nothing.
@@ -118,128 +182,121 @@ pub enum LimiterFound {
 }
 
 /// The limit of a direction's rate, by trains of datagrams.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limiter {
+    /// Kind of limit.
     pub kind: LimiterFound,
     /// Rate of IP bytes, Mbit/s; with kind `none` the rate up to which there is no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_mbps: Option<f64>,
     /// Size of the token bucket, bytes of IP.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bucket_bytes: Option<f64>,
-    /// Longest queue that was seen, bytes of IP, and whether it was full.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Longest queue that was seen, bytes of IP.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_bytes: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether that queue was full.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_full: Option<bool>,
     /// Why the trains do not decide.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub why_unknown: Option<String>,
-    /// Number of trains and of datagrams in them.
+    /// Number of trains.
     pub trains: u32,
+    /// Number of datagrams in all trains.
     pub datagrams: u64,
 }
 
 /// Treatment of datagrams in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredPath {
     /// Largest IP packet that passes whole, bytes; absent where none of the probes arrived.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mtu: Option<u32>,
     /// Whether TCP sends larger packets than pass, without receiving an ICMP message.
     pub black_hole: bool,
     /// Share of the datagrams of a train that arrived after a later one, 0 to 1; absent without a train.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reordered_share: Option<f64>,
     /// Fate of ECN codepoints and DSCPs, in the order in which they were tried.
     pub marks: Vec<Marks>,
 }
 
 /// Fate of a TOS byte or traffic class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Marks {
     /// The codepoint, such as `ECT(0)` or `EF`.
     pub name: String,
-    /// The byte as sent and as it arrived; absent where nothing arrived.
+    /// The byte as sent.
     pub sent: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The byte as it arrived; absent where nothing arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrived: Option<u8>,
 }
 
 /// The diagnosis of a captured test connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestVerdict {
+    /// The main cause.
     pub cause: Cause,
     /// Probability that the cause is right, 0 to 1.
     pub confidence: f64,
     /// Share of the connection's time with this cause, 0 to 1.
     pub share: f64,
     /// Rate of IP bytes of the limiter that the packets show, Mbit/s; absent where that is not certain.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
     /// The diagnosis' own sentence.
     pub headline: String,
 }
 
 /// A cure that was tried.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cure {
-    /// The change, such as `paced at 19.3 Mbit/s`.
-    pub title: String,
-    /// How to do it.
-    pub how: String,
+    /// The change with its commands. Its effect on the goodput is what the fitted simulation predicted
+    /// before the test; it has none where there is no fit.
+    pub change: Change,
     /// The measured test, named after the cure.
     pub test: StreamTest,
-    /// Goodput that the fitted simulation predicted before, Mbit/s; absent where there is no fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub predicted_mbps: Option<f64>,
 }
 
-impl EchoSummary {
-    /// Summarises echoes; `None` where none was answered.
-    pub fn of(echoes: &EchoResult) -> Option<EchoSummary> {
-        let mut sorted = echoes.rtt_ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        let kept = sorted.get(..(sorted.len() * 95).div_ceil(100))?;
-        Some(EchoSummary {
-            sent: echoes.sent,
-            lost_share: echoes.loss(),
-            rtt_min_ms: echoes.quantile(0.0)?,
-            rtt_p50_ms: echoes.quantile(0.5)?,
-            rtt_p95_ms: echoes.quantile(0.95)?,
-            rtt_trimmed_mean_ms: kept.iter().sum::<f64>() / kept.len() as f64,
-        })
+impl Cure {
+    /// Goodput without and with the cure by the fitted simulation, Mbit/s.
+    pub fn predicted_mbps(&self) -> Option<[f64; 2]> {
+        let effect = self.change.effects.iter().find(|e| e.measure == EffectMeasure::Goodput)?;
+        Some([effect.now?, effect.then])
     }
 }
 
-impl StreamTest {
-    /// Summarises a test.
-    pub fn of(name: &str, up: bool, result: &StreamResult) -> StreamTest {
-        let sender = &result.sender.streams;
-        let sum = |of: fn(&::measure::StreamCounters) -> u64| sender.iter().map(of).sum::<u64>();
-        let time = |of: fn(&::measure::StreamCounters) -> Option<f64>| {
-            sender.iter().map(of).sum::<Option<f64>>().filter(|_| !sender.is_empty())
-        };
-        let busy = time(|s| s.busy_s).filter(|busy| *busy > 0.0);
-        let share = |part: Option<f64>| Some((part? / busy?).clamp(0.0, 1.0));
-        let loaded = EchoSummary::of(&result.echoes);
-        let trimmed = loaded.as_ref().map(|l| l.rtt_trimmed_mean_ms);
-        let segments = sum(|s| s.segments);
-        StreamTest {
-            name: name.into(),
-            up,
-            connections: sender.len() as u32,
-            goodput_mbps: result.mbps(START_SHARE as usize),
-            control: sender.first().map(|s| s.control.clone()).unwrap_or_default(),
-            retransmitted_share: sum(|s| s.retransmitted) as f64 / segments.max(1) as f64,
-            timeouts: sum(|s| s.timeouts),
-            min_rtt_ms: sender.iter().filter_map(|s| s.min_rtt_ms).reduce(f64::min),
-            window_limited_share: share(time(|s| s.window_limited_s)),
-            buffer_limited_share: share(time(|s| s.buffer_limited_s)),
-            mss: sender.iter().map(|s| s.mss).max().unwrap_or_default(),
-            loaded,
-            round_trips_per_minute: trimmed.filter(|ms| *ms > 0.0).map(|ms| 60_000.0 / ms),
-        }
+/// A short name of a cure for tables, such as `paced at 19.3 Mbit/s`.
+pub fn cure_name(change: &Change) -> String {
+    let to = change.setting.map(|s| print::three_digits(s.to)).unwrap_or_default();
+    match (change.kind, &change.name) {
+        (ChangeKind::PacingCap, _) => format!("paced at {to} Mbit/s"),
+        (ChangeKind::MoreConnections, _) => format!("{to} connections"),
+        (_, Some(name)) => name.to_uppercase(),
+        (kind, None) => kind.name(),
+    }
+}
+
+impl EchoSummary {
+    /// Summarises the RTTs of the answered echoes, ms; `None` where none was answered.
+    pub fn of(sent: u64, rtt_ms: &[f64]) -> Option<EchoSummary> {
+        let sorted = ascending(rtt_ms.iter().copied());
+        let kept = sorted.get(..(sorted.len() * 95).div_ceil(100))?;
+        Some(EchoSummary {
+            sent,
+            lost_share: 1.0 - sorted.len() as f64 / sent.max(1) as f64,
+            rtt_min_ms: quantile(&sorted, 0.0)?,
+            rtt_p50_ms: quantile(&sorted, 0.5)?,
+            rtt_p95_ms: quantile(&sorted, 0.95)?,
+            rtt_trimmed_mean_ms: kept.iter().sum::<f64>() / kept.len() as f64,
+        })
     }
 }
 
@@ -291,13 +348,26 @@ impl Measurement {
         self.tests.iter().find(|t| t.name == name)
     }
 
+    /// Returns what was found about a direction.
+    pub fn direction(&self, direction: Direction) -> &MeasuredDirection {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    /// Returns what was found about a direction, to be changed.
+    pub fn direction_mut(&mut self, direction: Direction) -> &mut MeasuredDirection {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
+
     /// The limit of a direction's rate, Mbit/s of IP bytes: by the trains or, where these do not decide, by
     /// the packets of the captured test.
-    pub fn limit_mbps(&self, up: bool) -> Option<f64> {
-        let (limiter, verdict) = match up {
-            true => (&self.limiter_up, &self.verdict_up),
-            false => (&self.limiter_down, &self.verdict_down),
-        };
+    pub fn limit_mbps(&self, direction: Direction) -> Option<f64> {
+        let MeasuredDirection { limiter, verdict, .. } = self.direction(direction);
         match limiter {
             Some(limiter) if limiter.kind != LimiterFound::Unknown => limiter.limit_mbps(),
             _ => verdict.as_ref().and_then(|v| v.limit_mbps),
@@ -306,19 +376,36 @@ impl Measurement {
 
     /// The payload rate that a direction's limit leaves to TCP, Mbit/s; without a known limit, that of
     /// several connections together.
-    pub fn capacity_mbps(&self, up: bool) -> Option<f64> {
-        let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
-        let one = self.test(one)?;
+    pub fn capacity_mbps(&self, direction: Direction) -> Option<f64> {
+        let one = self.test(direction.name())?;
         // Headers of IPv4 or IPv6 and TCP with timestamps.
         let headers = if self.client.contains(':') { 72.0 } else { 52.0 };
         let payload = f64::from(one.mss) / (f64::from(one.mss) + headers);
-        let limit = self.limit_mbps(up).map(|rate| rate * payload);
-        limit.or_else(|| Some(self.test(several)?.goodput_mbps.max(one.goodput_mbps)))
+        let limit = self.limit_mbps(direction).map(|rate| rate * payload);
+        limit.or_else(|| Some(self.test(direction.several())?.goodput_mbps.max(one.goodput_mbps)))
+    }
+
+    /// Payload bytes that all tests of TCP received, cures included.
+    pub fn bytes(&self) -> u64 {
+        self.tests.iter().chain(self.cures.iter().map(|c| &c.test)).map(|t| t.bytes).sum()
     }
 
     /// The measurement as JSON, ended by a newline.
     pub fn json(&self) -> String {
         // Plain data without maps serialises without errors.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn echoes_are_summarised_by_interpolated_quantiles() {
+        let echoes = EchoSummary::of(5, &[3.0, 1.0, 2.0, 4.0]).expect("answers");
+        assert_eq!((echoes.rtt_min_ms, echoes.rtt_p50_ms), (1.0, 2.5));
+        assert!((echoes.lost_share - 0.2).abs() < 1e-12, "{echoes:?}");
+        assert_eq!(EchoSummary::of(5, &[]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Path MTU, ECN and DSCP of a direction, by datagrams.
 
-use super::model::{Marks, MeasuredPath};
-use super::trains::{Direction, send};
+use super::model::{Direction, Marks, MeasuredPath};
+use super::trains::send;
 use ::measure::TrainOrder;
 use ::measure::client::{Client, ClientError, TrainResult};
 use std::collections::BTreeSet;

@@ -1,13 +1,20 @@
 //! Runs the tests in order. Each has a bounded time; together they take about a minute.
 
 use super::capture::{Captured, TestCapture, verdict};
-use super::cures::{Candidate, candidates, fault, predict, rank};
+use super::cures::{Candidate, candidates, predict};
+use super::fault::{fault, rank};
 use super::headline::{facts, headline};
-use super::model::{Cure, EchoSummary, MEASURE_SCHEMA, Measurement, StreamTest};
+use super::iperf3::{Iperf3, Iperf3Error};
+use super::model::{Cure, Direction, EchoSummary, MEASURE_SCHEMA, Measurement, StreamTest};
 use super::path::path;
-use super::trains::{Direction, HEADERS_V4, HEADERS_V6, trains};
-use ::measure::client::{Client, ClientError, StreamOptions, StreamResult};
-use std::time::Duration;
+use super::trains::{HEADERS_V4, HEADERS_V6, trains};
+use crate::provenance::longfat_build;
+use ::measure::client::{Client, ClientError, StreamOptions};
+use chrono::{DateTime, SecondsFormat, Utc};
+use result::change::{ChangeEffect, EffectBound, EffectMeasure};
+use result::{Change, ChangeUnit};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Options of a measurement.
 #[derive(Clone, Debug)]
@@ -19,6 +26,59 @@ pub struct MeasureOptions {
     pub quick: bool,
     /// Whether to try cures.
     pub cures: bool,
+    /// Whether the far end is an iperf3 server.
+    pub iperf3: bool,
+}
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Iperf3(#[from] Iperf3Error),
+}
+
+/// What runs the tests of streams.
+enum FarEnd {
+    /// A session with `longfat serve`.
+    Serve(Box<Client>),
+    Iperf3(Iperf3),
+}
+
+impl FarEnd {
+    fn server(&self) -> SocketAddr {
+        match self {
+            FarEnd::Serve(client) => client.server(),
+            FarEnd::Iperf3(iperf3) => iperf3.server(),
+        }
+    }
+
+    fn local(&self) -> IpAddr {
+        match self {
+            FarEnd::Serve(client) => client.local(),
+            FarEnd::Iperf3(iperf3) => iperf3.local(),
+        }
+    }
+
+    fn stream(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        options: &StreamOptions,
+        tick: &mut dyn FnMut() -> bool,
+    ) -> Result<StreamTest, MeasureError> {
+        match self {
+            FarEnd::Serve(client) => {
+                let result = match direction {
+                    Direction::Up => client.upload(options, tick)?,
+                    Direction::Down => client.download(options, tick)?,
+                };
+                Ok(StreamTest::of(name, direction, &result))
+            }
+            FarEnd::Iperf3(iperf3) => Ok(iperf3.stream(name, direction, options, tick)?),
+        }
+    }
 }
 
 /// A finished measurement.
@@ -47,7 +107,7 @@ const SEVERAL: u32 = 4;
 const QUIET: Duration = Duration::from_millis(700);
 
 struct Tests<'a> {
-    client: Client,
+    far: FarEnd,
     m: Measurement,
     quick: bool,
     /// Whether datagrams pass.
@@ -55,6 +115,11 @@ struct Tests<'a> {
     /// Whether packets may be captured.
     captures: bool,
     interrupted: &'a mut dyn FnMut() -> bool,
+}
+
+/// The present time by RFC 3339, in UTC.
+pub fn now() -> String {
+    DateTime::<Utc>::from(SystemTime::now()).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// Measures the path to a host. `step` gets the name of each test before it begins; `interrupted` is called
@@ -66,25 +131,40 @@ pub fn measure(
     options: &MeasureOptions,
     step: OnStep<'_>,
     interrupted: &mut dyn FnMut() -> bool,
-) -> Result<Measured, ClientError> {
-    let mut client = Client::connect(&options.host, options.port, options.token.as_deref())?;
-    let datagrams = client.open_datagrams();
+) -> Result<Measured, MeasureError> {
+    let (at, begin) = (now(), Instant::now());
+    let (far, datagrams) = if options.iperf3 {
+        (FarEnd::Iperf3(Iperf3::open(&options.host, options.port)?), false)
+    } else {
+        let mut client = Client::connect(&options.host, options.port, options.token.as_deref())?;
+        let datagrams = client.open_datagrams();
+        (FarEnd::Serve(Box::new(client)), datagrams)
+    };
     let mut m = Measurement {
         schema: MEASURE_SCHEMA.into(),
-        server: client.server().to_string(),
-        client: client.local().to_string(),
+        longfat: longfat_build(),
+        at,
+        server: far.server().to_string(),
+        client: far.local().to_string(),
         ..Measurement::default()
     };
     if !datagrams {
-        let why = "datagrams to and from the server's UDP port do not pass: delay under load, policers, MTU, ECN and DSCP are not measured";
-        m.cannot_tell.push(why.into());
+        let why = match far {
+            FarEnd::Serve(_) => "datagrams to and from the server's UDP port do not pass",
+            FarEnd::Iperf3(_) => {
+                "an iperf3 server is at the far end, which sends no trains of datagrams and returns no echoes"
+            }
+        };
+        let unknown = "idle round trip, delay under load, trains that tell a policer from a queue, MTU, ECN and DSCP are not measured";
+        m.cannot_tell.push(format!("{why}: {unknown}"));
     }
-    let headers = if client.local().is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
-    let mut t = Tests { client, m, quick: options.quick, datagrams, captures: true, interrupted };
+    let headers = if far.local().is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
+    let mut t = Tests { far, m, quick: options.quick, datagrams, captures: true, interrupted };
     let mut upload = None;
     let done = t.all(options, headers, step, &mut upload);
     let Tests { mut m, .. } = t;
     done?;
+    m.seconds = begin.elapsed().as_secs_f64();
     m.facts = facts(&m);
     m.headline = headline(&m);
     Ok(Measured { measurement: m, upload_pcap: upload.map(|u| u.pcap).unwrap_or_default() })
@@ -97,43 +177,41 @@ impl Tests<'_> {
         headers: u16,
         step: OnStep<'_>,
         upload: &mut Option<Captured>,
-    ) -> Result<(), ClientError> {
-        if self.datagrams {
+    ) -> Result<(), MeasureError> {
+        if let (true, FarEnd::Serve(client)) = (self.datagrams, &mut self.far) {
             step("idle round trips");
             let interrupted = &mut self.interrupted;
-            let echoes = self.client.echo(ECHOES, ECHO_PAUSE, &mut || !interrupted());
-            self.m.idle = EchoSummary::of(&echoes);
+            let echoes = client.echo(ECHOES, ECHO_PAUSE, &mut || !interrupted());
+            self.m.idle = EchoSummary::of(echoes.sent, &echoes.rtt_ms);
         }
         let one = if self.quick { QUICK_MS } else { ONE_MS };
         let several = if self.quick { QUICK_MS } else { SEVERAL_MS };
-        for (name, up, connections, ms) in [
-            ("down", false, 1, one),
-            ("up", true, 1, one),
-            ("down-4", false, SEVERAL, several),
-            ("up-4", true, SEVERAL, several),
-        ] {
-            if self.is_interrupted() {
-                return Ok(());
-            }
-            step(&format!("{name}: {connections} connection{}", if connections == 1 { "" } else { "s" }));
-            let options = StreamOptions { connections, ms, ..StreamOptions::default() };
-            let (test, captured) = self.stream(name, up, options, connections == 1)?;
-            if let Some(captured) = captured {
-                let verdict = verdict(&captured, self.client.server(), up);
-                let place = if up { &mut self.m.verdict_up } else { &mut self.m.verdict_down };
-                *place = verdict;
-                if up {
-                    *upload = Some(captured);
+        for (connections, ms) in [(1, one), (SEVERAL, several)] {
+            for direction in [Direction::Down, Direction::Up] {
+                if self.is_interrupted() {
+                    return Ok(());
                 }
+                let is_single = connections == 1;
+                let name = if is_single { direction.name() } else { direction.several() };
+                step(&format!("{name}: {connections} connection{}", if is_single { "" } else { "s" }));
+                let options = StreamOptions { connections, ms, ..StreamOptions::default() };
+                let (test, captured) = self.stream(name, direction, options, is_single)?;
+                if let Some(captured) = captured {
+                    let verdict = verdict(&captured, self.far.server(), direction);
+                    self.m.direction_mut(direction).verdict = verdict;
+                    if direction == Direction::Up {
+                        *upload = Some(captured);
+                    }
+                }
+                self.m.tests.push(test);
             }
-            self.m.tests.push(test);
         }
         if self.datagrams {
             self.datagram_tests(headers, step)?;
         }
         if options.cures
             && !self.quick
-            && let Some(fault) = fault(&self.m, true)
+            && let Some(fault) = fault(&self.m, Direction::Up)
         {
             let own = self.m.test("up").map(|t| t.control.clone()).unwrap_or_default();
             let all = candidates(&self.m, fault, &own);
@@ -159,12 +237,12 @@ impl Tests<'_> {
     fn stream(
         &mut self,
         name: &str,
-        up: bool,
+        direction: Direction,
         options: StreamOptions,
         capture: bool,
-    ) -> Result<(StreamTest, Option<Captured>), ClientError> {
+    ) -> Result<(StreamTest, Option<Captured>), MeasureError> {
         std::thread::sleep(QUIET);
-        let capture = (capture && self.captures).then(|| TestCapture::start(self.client.server()));
+        let capture = (capture && self.captures).then(|| TestCapture::start(self.far.server()));
         let capture = match capture {
             Some(Err(why)) => {
                 self.captures = false;
@@ -178,33 +256,30 @@ impl Tests<'_> {
         let options = StreamOptions { echo_ms: self.datagrams.then_some(LOADED_ECHO_MS), ..options };
         let interrupted = &mut self.interrupted;
         let tick = &mut || !interrupted();
-        let result: Result<StreamResult, ClientError> = match up {
-            true => self.client.upload(&options, tick),
-            false => self.client.download(&options, tick),
-        };
+        let test = self.far.stream(name, direction, &options, tick);
         let captured = capture.and_then(TestCapture::finish);
-        Ok((StreamTest::of(name, up, &result?), captured))
+        Ok((test?, captured))
     }
 
     /// Trains, MTU, ECN and DSCP of both directions.
-    fn datagram_tests(&mut self, headers: u16, step: OnStep<'_>) -> Result<(), ClientError> {
-        for (direction, up) in [(Direction::Up, true), (Direction::Down, false)] {
+    fn datagram_tests(&mut self, headers: u16, step: OnStep<'_>) -> Result<(), MeasureError> {
+        for direction in Direction::BOTH {
             if self.is_interrupted() {
                 return Ok(());
             }
-            let word = if up { "up" } else { "down" };
+            let word = direction.name();
             let rtt = self.rtt();
             step(&format!("{word}: trains of datagrams"));
-            let tests = self.m.tests.iter().filter(|t| t.up == up);
+            let tests = self.m.tests.iter().filter(|t| t.direction == direction);
             let best = tests.map(|t| t.goodput_mbps).fold(0.0, f64::max) * 1e6;
-            let trains = trains(&mut self.client, direction, best, rtt, headers)?;
+            let FarEnd::Serve(client) = &mut self.far else { return Ok(()) };
+            let trains = trains(client, direction, best, rtt, headers)?;
             step(&format!("{word}: path MTU, ECN, DSCP"));
-            let mut found = path(&mut self.client, direction, rtt, headers)?;
+            let mut found = path(client, direction, rtt, headers)?;
             match trains {
                 Some(trains) => {
                     found.reordered_share = Some(trains.reordered_share);
-                    let place = if up { &mut self.m.limiter_up } else { &mut self.m.limiter_down };
-                    *place = Some(trains.limiter);
+                    self.m.direction_mut(direction).limiter = Some(trains.limiter);
                 }
                 None => self.m.cannot_tell.push(format!(
                     "{word}: the path is too fast for trains of datagrams, so a policer cannot be distinguished from a queue"
@@ -214,8 +289,7 @@ impl Tests<'_> {
             found.black_hole = self.m.test(word).zip(found.mtu).is_some_and(|(test, mtu)| {
                 test.mss + tcp > mtu && (test.timeouts > 0 || test.goodput_mbps == 0.0)
             });
-            let place = if up { &mut self.m.path_up } else { &mut self.m.path_down };
-            *place = Some(found);
+            self.m.direction_mut(direction).path = Some(found);
         }
         Ok(())
     }
@@ -226,15 +300,24 @@ impl Tests<'_> {
         all: &[Candidate],
         upload: Option<&Captured>,
         step: OnStep<'_>,
-    ) -> Result<(), ClientError> {
+    ) -> Result<(), MeasureError> {
         let mut predicted = None;
         if let Some((upload, test)) = upload.zip(self.m.test("up")) {
             step("predicting cures");
-            let capacity = self.m.limit_mbps(true).and_then(|_| self.m.capacity_mbps(true));
-            match predict(upload, self.client.server(), test, capacity, all) {
+            let limit = self.m.limit_mbps(Direction::Up);
+            let capacity = limit.and_then(|_| self.m.capacity_mbps(Direction::Up));
+            match predict(upload, self.far.server(), test, capacity, all) {
                 Ok(p) => {
-                    self.m.predicted_as_is_mbps = Some(p.as_is);
-                    predicted = Some(p.cures);
+                    let unknown = all.iter().zip(&p.cures).filter(|(_, mbps)| mbps.is_none());
+                    let unknown: Vec<String> = unknown.map(|(c, _)| c.name()).collect();
+                    if !unknown.is_empty() {
+                        self.m.cannot_tell.push(format!(
+                            "not predicted: {}; it would fill the path, and the captured upload does not show how much the \
+                             path carries",
+                            unknown.join(", ")
+                        ));
+                    }
+                    predicted = Some(p);
                 }
                 Err(why) => self.m.cannot_tell.push(format!("cures are not predicted: {why}")),
             }
@@ -243,23 +326,34 @@ impl Tests<'_> {
             if self.is_interrupted() {
                 break;
             }
-            step(&format!("up: {}", candidate.title));
+            let name = candidate.name();
+            step(&format!("up: {name}"));
             let options = StreamOptions { ms: CURE_MS, ..candidate.options.clone() };
-            let test = match self.stream(&candidate.title, true, options, false) {
+            let test = match self.stream(&name, Direction::Up, options, false) {
                 Ok((test, _)) => test,
                 // A congestion control that this user may not select.
-                Err(ClientError::Connect(_, e)) => {
-                    self.m.cannot_tell.push(format!("{} was not tried: {e}", candidate.title));
+                Err(MeasureError::Client(ClientError::Connect(_, e))) => {
+                    self.m.cannot_tell.push(format!("{name} was not tried: {e}"));
+                    continue;
+                }
+                Err(MeasureError::Iperf3(e)) => {
+                    self.m.cannot_tell.push(format!("{name} was not tried: {e}"));
                     continue;
                 }
                 Err(e) => return Err(e),
             };
-            self.m.cures.push(Cure {
-                title: candidate.title.clone(),
-                how: candidate.how.clone(),
-                test,
-                predicted_mbps: predicted.as_ref().and_then(|p| p.get(i).copied()),
+            let effect = predicted.as_ref().and_then(|p| {
+                Some(ChangeEffect {
+                    measure: EffectMeasure::Goodput,
+                    unit: ChangeUnit::Mbps,
+                    now: Some(p.as_is),
+                    then: (*p.cures.get(i)?)?,
+                    bound: EffectBound::Simulated,
+                    formula: "the scenario that was fitted to the captured upload".into(),
+                })
             });
+            let change = effect.into_iter().fold(candidate.change.clone(), Change::with);
+            self.m.cures.push(Cure { change, test });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A measurement as the terminal shows it: headline, facts, a table of the tests.
 
 use super::headline::advised;
-use super::model::{Measurement, StreamTest};
+use super::model::{Cure, Measurement, StreamTest};
 use print::{three_digits as digits, wrap};
 use report::{Style, Table};
 
@@ -11,17 +11,28 @@ pub fn text(m: &Measurement, width: usize) -> String {
     let mut text = wrap(&m.headline, width, "");
     m.facts.iter().for_each(|fact| text += &wrap(fact, width, "  - "));
     m.cannot_tell.iter().for_each(|why| text += &wrap(&format!("cannot tell: {why}"), width, "  - "));
-    let cures = m.cures.iter().map(|c| &c.test);
-    let rows: Vec<Vec<String>> = m.tests.iter().chain(cures).map(row).collect();
-    if !rows.is_empty() {
+    let tests = table(m);
+    if tests.rows() > 0 {
         text += "\n";
-        text += &Table::filled(&HEADS, &rows).text(Style::plain(width));
+        text += &tests.text(Style::plain(width));
     }
     if let Some(cure) = advised(m) {
         text += "\n";
-        text += &wrap(&format!("{}: {}", cure.title, cure.how), width, "");
+        text += &commands(cure);
     }
     text
+}
+
+/// A row for each test and cure.
+pub fn table(m: &Measurement) -> Table<'static> {
+    let cures = m.cures.iter().map(|c| &c.test);
+    let rows: Vec<Vec<String>> = m.tests.iter().chain(cures).map(row).collect();
+    Table::filled(&HEADS, &rows)
+}
+
+/// The commands that apply a cure, and their undo.
+pub fn commands(cure: &Cure) -> String {
+    format!("{}:\n{}", cure.test.name, report::commands(&cure.change.commands))
 }
 
 const HEADS: [(&str, Option<&str>); 7] = [
@@ -66,6 +77,5 @@ mod tests {
         let shown = text(&Measurement { tests: vec![test], ..Measurement::default() }, 80);
         assert!(shown.contains("down") && shown.contains("514") && !shown.contains('\u{1b}'), "{shown:?}");
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-        println!("{shown}");
     }
 }

@@ -1,6 +1,6 @@
 //! Chooses trains of datagrams until one exceeds the path's rate, and evaluates them.
 
-use super::model::Limiter;
+use super::model::{Direction, Limiter};
 use ::measure::client::{Client, ClientError, TrainResult};
 use ::measure::{MAX_TRAIN_PACKETS, TrainOrder};
 use diagnosis::train::{TrainDoubt, TrainFinding, TrainPacket, evaluate};
@@ -28,13 +28,6 @@ const QUIET: Duration = Duration::from_millis(900);
 /// IP and UDP headers, bytes.
 pub const HEADERS_V4: u16 = 28;
 pub const HEADERS_V6: u16 = 48;
-
-/// A direction of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Up,
-    Down,
-}
 
 /// Findings from the trains of a direction.
 pub struct Trains {

@@ -154,13 +154,13 @@ fn a_policer_is_found_with_its_numbers_and_a_cure_is_measured() {
     let Some(hosts) = lab(&format!("{policer}, {{ kind = \"delay\", delay = \"20ms\" }}")) else { return };
     let m = hosts.measure(&[]);
     println!("{m:#}");
-    let limiter = &m["limiter_up"];
+    let limiter = &m["up"]["limiter"];
     assert_eq!(limiter["kind"], "policer", "{limiter}");
     is_near(&limiter["rate_mbps"], 20.0, 0.03);
     is_near(&limiter["bucket_bytes"], 30e3, 0.2);
     assert_eq!(m["idle"]["lost_share"], 0.0);
     assert!(m["idle"]["rtt_min_ms"].as_f64() > Some(30.0), "{}", m["idle"]);
-    let path = &m["path_up"];
+    let path = &m["up"]["path"];
     assert_eq!((&path["mtu"], &path["black_hole"]), (&1500.into(), &false.into()), "{path}");
     for mark in path["marks"].as_array().expect("marks") {
         assert_eq!(mark["arrived"], mark["sent"], "{path}");
@@ -172,9 +172,9 @@ fn a_policer_is_found_with_its_numbers_and_a_cure_is_measured() {
     assert!(goodput(&best["test"]) > 1.2 * goodput(up), "{best} {up}");
     let headline = m["headline"].as_str().expect("a text");
     assert!(headline.starts_with("A policer of 2") || headline.starts_with("A policer of 19"), "{headline}");
-    if let Some(cause) = m["verdict_up"]["cause"].as_str() {
-        let sure = m["verdict_up"]["confidence"].as_f64().expect("a number");
-        assert!(cause == "policed" || sure < 0.5, "{}", m["verdict_up"]);
+    if let Some(cause) = m["up"]["verdict"]["cause"].as_str() {
+        let sure = m["up"]["verdict"]["confidence"].as_f64().expect("a number");
+        assert!(cause == "policed" || sure < 0.5, "{}", m["up"]["verdict"]);
     }
 }
 
@@ -183,7 +183,7 @@ fn the_kernels_tbf_is_a_queue_and_not_a_policer() {
     let Some(hosts) = tbf("rate 20mbit burst 20kb limit 200kb") else { return };
     let m = hosts.measure(&["--quick"]);
     println!("{m:#}");
-    let limiter = &m["limiter_up"];
+    let limiter = &m["up"]["limiter"];
     let kind = limiter["kind"].as_str().expect("a kind");
     assert!(["shaper", "link"].contains(&kind), "{limiter}");
     // TBF counts the Ethernet header.
@@ -197,7 +197,7 @@ fn a_clean_path_gets_no_cures() {
     let Some(hosts) = lab(&format!("{link}, {{ kind = \"delay\", delay = \"10ms\" }}")) else { return };
     let m = hosts.measure(&[]);
     println!("{m:#}");
-    assert_ne!(m["limiter_up"]["kind"], "policer", "{}", m["limiter_up"]);
+    assert_ne!(m["up"]["limiter"]["kind"], "policer", "{}", m["up"]["limiter"]);
     let up = m["tests"].as_array().expect("tests").iter().find(|t| t["name"] == "up").expect("an upload");
     // Where one connection has nine tenths of the rate and no delay is added, nothing is cured.
     if up["goodput_mbps"].as_f64() > Some(26.5) {

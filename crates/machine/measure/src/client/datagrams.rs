@@ -27,14 +27,6 @@ impl EchoResult {
     pub fn loss(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { 1.0 - self.rtt_ms.len() as f64 / self.sent as f64 }
     }
-
-    /// Returns a quantile of the RTT, ms; `None` without answers.
-    pub fn quantile(&self, q: f64) -> Option<f64> {
-        let mut sorted = self.rtt_ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = (q * sorted.len().saturating_sub(1) as f64).round() as usize;
-        sorted.get(at).copied()
-    }
 }
 
 /// A datagram of a train.
@@ -211,9 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_echoes_are_those_of_the_answers() {
-        let echoes = EchoResult { sent: 4, rtt_ms: vec![3.0, 1.0, 2.0] };
-        assert_eq!((echoes.loss(), echoes.quantile(0.5), echoes.quantile(1.0)), (0.25, Some(2.0), Some(3.0)));
-        assert_eq!((EchoResult::default().loss(), EchoResult::default().quantile(0.5)), (0.0, None));
+    fn echoes_without_an_answer_are_lost() {
+        assert_eq!(EchoResult { sent: 4, rtt_ms: vec![3.0, 1.0, 2.0] }.loss(), 0.25);
+        assert_eq!(EchoResult::default().loss(), 0.0);
     }
 }

@@ -1,0 +1,375 @@
+//! Several measurements of one path: repeats, or one every few minutes over a day.
+
+use super::model::{Direction, LimiterFound, Measurement, StreamTest};
+use print::{three_digits as digits, wrap};
+use report::figures::{ascending, five_numbers, quantile};
+use report::{Style, Table};
+use result::{ChangeKind, Expectation, Measure, Quantity, Subject};
+use serde::{Deserialize, Serialize};
+
+/// Version of the format.
+pub const SERIES_SCHEMA: &str = "longfat-measure-series/1";
+
+/// Most measurements that are shown in a row each; more are shown by the hour.
+const MAX_ROWS: usize = 24;
+/// The name in a series of the cure that caps the pacing rate.
+const PACED: &str = "paced below the limit";
+
+/// Several measurements of one path.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MeasurementSeries {
+    /// Name and version of this format.
+    pub schema: String,
+    /// One sentence: that of the measurement with the median upload, and how many there were.
+    pub headline: String,
+    /// Statistics over the measurements, one for each quantity that was measured.
+    pub figures: Vec<SeriesFigure>,
+    /// The measurements in the order in which they began.
+    pub runs: Vec<SeriesRun>,
+    /// The conditions of `--expect`, checked on medians; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub expectations: Vec<Expectation>,
+}
+
+/// One measurement of a series, or why there is none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SeriesRun {
+    /// Start (RFC 3339, UTC).
+    pub at: String,
+    /// The measurement; absent if it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub measurement: Option<Measurement>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+}
+
+/// Statistics of a quantity over the measurements of a series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SeriesFigure {
+    /// Test and quantity, as in `--expect`: `up.goodput`, `idle.rtt`.
+    pub name: String,
+    /// Unit; empty for counts.
+    pub unit: String,
+    /// Number of measurements with this quantity.
+    pub n: usize,
+    /// Minimum, lower quartile, median, upper quartile and maximum.
+    pub five_numbers: [f64; 5],
+}
+
+impl MeasurementSeries {
+    /// Summarises measurements.
+    pub fn of(runs: Vec<SeriesRun>) -> MeasurementSeries {
+        let mut series =
+            MeasurementSeries { schema: SERIES_SCHEMA.into(), runs, ..MeasurementSeries::default() };
+        let measurements: Vec<&Measurement> = series.measurements().collect();
+        let figure = |measure: &Measure| {
+            let values: Vec<f64> = measurements.iter().filter_map(|m| m.value(measure)).collect();
+            let (name, unit) = (measure.name(), measure.unit().symbol().into());
+            Some(SeriesFigure { name, unit, n: values.len(), five_numbers: five_numbers(values)? })
+        };
+        series.figures = quantities(&measurements).iter().filter_map(figure).collect();
+        series.headline = series.headline();
+        series
+    }
+
+    /// The measurements that did not fail.
+    pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
+        self.runs.iter().filter_map(|run| run.measurement.as_ref())
+    }
+
+    /// The measurement with the median upload: the lower one of two.
+    pub fn typical(&self) -> Option<&Measurement> {
+        let mut all: Vec<&Measurement> = self.measurements().collect();
+        let upload = |m: &Measurement| m.test("up").map_or(0.0, |t| t.goodput_mbps);
+        all.sort_by(|a, b| upload(a).total_cmp(&upload(b)));
+        all.get(all.len().saturating_sub(1) / 2).copied()
+    }
+
+    fn headline(&self) -> String {
+        let (n, all) = (self.measurements().count(), self.runs.len());
+        let failed =
+            if n < all { format!(" {} of {all} measurements failed.", all - n) } else { String::new() };
+        match self.typical() {
+            Some(m) if n == 1 => format!("{}{failed}", m.headline),
+            Some(m) => format!("Typical of {n} measurements: {}{failed}", m.headline),
+            None => "No measurement succeeded.".into(),
+        }
+    }
+
+    /// The series as JSON, ended by a newline.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Returns headline, facts and table; no line is wider than `width` (at least 60). With `over_time` the
+    /// table has a row for each measurement, or for each hour of the day where there are many; without, one
+    /// for each test.
+    pub fn text(&self, width: usize, over_time: bool) -> String {
+        let width = width.max(60);
+        let mut text = wrap(&self.headline, width, "");
+        self.facts().iter().for_each(|fact| text += &wrap(fact, width, "  - "));
+        let table = if over_time { self.table_over_time() } else { self.table_of_tests() };
+        if table.rows() > 0 {
+            text += "\n";
+            text += &table.text(Style::plain(width));
+        }
+        text
+    }
+
+    /// Returns what all measurements say together, a sentence each.
+    pub fn facts(&self) -> Vec<String> {
+        let mut facts = Vec::new();
+        for d in Direction::BOTH {
+            let limiters: Vec<_> =
+                self.measurements().filter_map(|m| m.direction(d).limiter.as_ref()).collect();
+            let kinds = [LimiterFound::Policer, LimiterFound::Shaper, LimiterFound::Link];
+            for (kind, word) in kinds.into_iter().zip(["policer", "shaper", "link"]) {
+                let rates = limiters.iter().filter(|l| l.kind == kind).filter_map(|l| l.rate_mbps);
+                let rates: Vec<f64> = rates.collect();
+                if let Some([min, _, median, _, max]) = five_numbers(rates.iter().copied()) {
+                    facts.push(format!(
+                        "{}: a {word} in {} of {} measurements with trains, {} Mbit/s ({} to {})",
+                        d.name(),
+                        rates.len(),
+                        limiters.len(),
+                        digits(median),
+                        digits(min),
+                        digits(max)
+                    ));
+                }
+            }
+        }
+        let failed: Vec<&SeriesRun> = self.runs.iter().filter(|run| run.error.is_some()).collect();
+        if let Some(SeriesRun { at, error: Some(why), .. }) = failed.first() {
+            facts.push(format!("first failure at {at}: {why}"));
+        }
+        facts
+    }
+
+    /// A row for each test and cure: medians, with minimum and maximum.
+    pub fn table_of_tests(&self) -> Table<'static> {
+        let measurements: Vec<&Measurement> = self.measurements().collect();
+        let row = |name: &String| {
+            let tests = || {
+                let all = measurements.iter().flat_map(|m| named_tests(m));
+                all.filter(|(is, _)| is == name).map(|(_, test)| test)
+            };
+            let spread = |of: &dyn Fn(&StreamTest) -> Option<f64>| spread(tests().filter_map(of));
+            let first = tests().next();
+            vec![
+                name.clone(),
+                tests().count().to_string(),
+                first.map_or(String::new(), |t| t.connections.to_string()),
+                spread(&|t| Some(t.goodput_mbps)),
+                first.map_or(String::new(), |t| t.control.clone()),
+                spread(&|t| Some(100.0 * t.retransmitted_share)),
+                spread(&|t| Some(t.loaded.as_ref()?.rtt_p50_ms)),
+            ]
+        };
+        let rows: Vec<Vec<String>> = test_names(&measurements).iter().map(row).collect();
+        Table::filled(
+            &[
+                ("test", None),
+                ("n", Some("")),
+                ("flows", Some("")),
+                ("goodput (min to max)", Some("Mbit/s")),
+                ("CC", None),
+                ("resent", Some("%")),
+                ("loaded RTT", Some("ms")),
+            ],
+            &rows,
+        )
+    }
+
+    /// A row for each measurement, or for each hour of the day in UTC: medians, with minimum and maximum.
+    pub fn table_over_time(&self) -> Table<'static> {
+        let by_hour = self.runs.len() > MAX_ROWS;
+        // The hour and minute of RFC 3339: `2026-11-30T14:05:00Z`.
+        let label = |run: &SeriesRun| {
+            let time = run.at.get(11..16).unwrap_or_default();
+            if by_hour { format!("{}:00", time.get(..2).unwrap_or_default()) } else { time.to_string() }
+        };
+        let mut labels: Vec<String> = self.runs.iter().map(label).collect();
+        match by_hour {
+            true => labels.sort(),
+            // One row each, even if two have the same minute.
+            false => labels.truncate(self.runs.len()),
+        }
+        if by_hour {
+            labels.dedup();
+        }
+        let row = |(i, name): (usize, &String)| {
+            let runs = || {
+                let is_in = move |(at, run): &(usize, &SeriesRun)| {
+                    if by_hour { label(run) == *name } else { *at == i }
+                };
+                self.runs.iter().enumerate().filter(is_in).map(|(_, run)| run)
+            };
+            let all: Vec<&Measurement> = runs().filter_map(|run| run.measurement.as_ref()).collect();
+            let goodput = |test: &str| spread(all.iter().filter_map(|m| Some(m.test(test)?.goodput_mbps)));
+            let loaded = |test: &str| {
+                spread(all.iter().filter_map(|m| Some(m.test(test)?.loaded.as_ref()?.rtt_p50_ms)))
+            };
+            vec![
+                name.clone(),
+                all.len().to_string(),
+                (runs().count() - all.len()).to_string(),
+                goodput("up"),
+                goodput("down"),
+                spread(all.iter().filter_map(|m| Some(m.idle.as_ref()?.rtt_p50_ms))),
+                loaded("up"),
+            ]
+        };
+        let rows: Vec<Vec<String>> = labels.iter().enumerate().map(row).collect();
+        Table::filled(
+            &[
+                (if by_hour { "hour, UTC" } else { "time, UTC" }, None),
+                ("n", Some("")),
+                ("failed", Some("")),
+                ("up", Some("Mbit/s")),
+                ("down", Some("Mbit/s")),
+                ("idle RTT", Some("ms")),
+                ("loaded RTT up", Some("ms")),
+            ],
+            &rows,
+        )
+    }
+}
+
+/// One line about a measurement of a series, or about its failure.
+pub fn line(run: &SeriesRun) -> String {
+    let time = run.at.get(11..19).unwrap_or(&run.at);
+    match (&run.measurement, &run.error) {
+        (Some(m), _) => {
+            let goodput = |d: Direction| {
+                let mbps = m.test(d.name()).map_or("-".into(), |t| digits(t.goodput_mbps));
+                format!("{} {mbps} Mbit/s", d.name())
+            };
+            let idle = m.idle.as_ref().map_or("-".into(), |idle| digits(idle.rtt_p50_ms));
+            let limit = m.limit_mbps(Direction::Up).map(|rate| format!(", limit up {} Mbit/s", digits(rate)));
+            let [up, down] = Direction::BOTH.map(goodput);
+            format!("{time}  {up}, {down}, idle RTT {idle} ms{}\n", limit.unwrap_or_default())
+        }
+        (None, why) => format!("{time}  failed: {}\n", why.as_deref().unwrap_or("no reason is known")),
+    }
+}
+
+/// Median, with minimum and maximum where they differ visibly; `-` without values.
+fn spread(values: impl Iterator<Item = f64>) -> String {
+    let values = ascending(values);
+    let Some(median) = quantile(&values, 0.5) else { return "-".into() };
+    let [min, max] = [values[0], values[values.len() - 1]].map(digits);
+    if min == max { digits(median) } else { format!("{} ({min} to {max})", digits(median)) }
+}
+
+/// The tests and cures of a measurement with their names in a series. The rate of the pacing cap differs a
+/// little each time, so its name is without it.
+fn named_tests(m: &Measurement) -> impl Iterator<Item = (&str, &StreamTest)> {
+    let cures = m.cures.iter().map(|c| match c.change.kind {
+        ChangeKind::PacingCap => (PACED, &c.test),
+        _ => (c.test.name.as_str(), &c.test),
+    });
+    m.tests.iter().map(|t| (t.name.as_str(), t)).chain(cures)
+}
+
+/// Names of the tests and cures of all measurements, each once, in the order in which they first appear.
+fn test_names(measurements: &[&Measurement]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in measurements.iter().flat_map(|m| named_tests(m)) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.into());
+        }
+    }
+    names
+}
+
+/// The quantities that describe measurements: round trips and losses of idle echoes, and for each test
+/// goodput, retransmissions and the round trip under load.
+pub fn quantities(measurements: &[&Measurement]) -> Vec<Measure> {
+    let of = |subject: &str, quantity| Measure::new(quantity).of_subject(Subject::Flow(subject.into()));
+    let mut all = vec![of("idle", Quantity::Rtt), of("idle", Quantity::Lost)];
+    for d in Direction::BOTH {
+        for test in [d.name(), d.several()] {
+            all.extend([Quantity::Goodput, Quantity::ResentShare, Quantity::Rtt].map(|q| of(test, q)));
+        }
+    }
+    all.retain(|measure| measurements.iter().any(|m| m.value(measure).is_some()));
+    all
+}
+
+#[cfg(test)]
+pub mod samples {
+    use super::*;
+    use crate::measure::model::EchoSummary;
+
+    /// A measurement of the upload with one connection alone.
+    pub fn upload(at: &str, mbps: f64, rtt_ms: f64) -> SeriesRun {
+        let idle = EchoSummary { sent: 40, rtt_p50_ms: rtt_ms, ..EchoSummary::default() };
+        let test = StreamTest {
+            name: "up".into(),
+            connections: 1,
+            goodput_mbps: mbps,
+            control: "reno".into(),
+            mss: 1448,
+            ..StreamTest::default()
+        };
+        let measurement = Measurement {
+            at: at.into(),
+            headline: format!("{mbps} Mbit/s."),
+            idle: Some(idle),
+            tests: vec![test],
+            ..Measurement::default()
+        };
+        SeriesRun { at: at.into(), measurement: Some(measurement), error: None }
+    }
+
+    pub fn failed(at: &str) -> SeriesRun {
+        SeriesRun { at: at.into(), measurement: None, error: Some("cannot connect".into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::{failed, upload};
+    use super::*;
+
+    #[test]
+    fn a_series_shows_medians_with_their_spread_and_its_failures() {
+        let at = |minute: u32| format!("2026-11-30T14:{minute:02}:00Z");
+        let runs = [10.0, 12.0, 11.0].into_iter().zip(0..).map(|(mbps, i)| upload(&at(i), mbps, 20.0));
+        let series = MeasurementSeries::of(runs.chain([failed(&at(3))]).collect());
+        assert_eq!(series.headline, "Typical of 3 measurements: 11 Mbit/s. 1 of 4 measurements failed.");
+        let goodput = series.figures.iter().find(|f| f.name == "up.goodput").expect("a figure");
+        assert_eq!((goodput.n, goodput.five_numbers), (3, [10.0, 10.5, 11.0, 11.5, 12.0]));
+        let text = series.text(100, false);
+        assert!(text.contains("11.0 (10.0 to 12.0)"), "{text}");
+        assert!(text.contains("first failure at 2026-11-30T14:03:00Z: cannot connect"), "{text}");
+        let over_time = series.text(100, true);
+        assert!(over_time.contains("14:01") && over_time.contains("12.0"), "{over_time}");
+        assert_eq!(line(&series.runs[3]), "14:03:00  failed: cannot connect\n");
+        assert_eq!(line(&series.runs[0]), "14:00:00  up 10.0 Mbit/s, down - Mbit/s, idle RTT 20.0 ms\n");
+    }
+
+    #[test]
+    fn many_measurements_are_shown_by_the_hour() {
+        let runs = (0..48).map(|i| {
+            let at = format!("2026-11-30T{:02}:{:02}:00Z", i / 2, 30 * (i % 2));
+            upload(&at, f64::from(i / 2) + 1.0, 20.0)
+        });
+        let series = MeasurementSeries::of(runs.collect());
+        assert_eq!(series.table_over_time().rows(), 24);
+        let text = series.text(100, true);
+        assert!(text.contains("23:00") && text.contains("24.0"), "{text}");
+    }
+
+    #[test]
+    fn nothing_measured_is_said() {
+        let series = MeasurementSeries::of(vec![failed("2026-11-30T14:00:00Z")]);
+        assert_eq!(series.headline, "No measurement succeeded.");
+        assert!(series.figures.is_empty() && series.typical().is_none());
+    }
+}
