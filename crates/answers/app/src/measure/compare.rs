@@ -123,13 +123,12 @@ fn facts(before: &MeasurementSeries, after: &MeasurementSeries) -> Vec<String> {
     let (Some(a), Some(b)) = (before.typical(), after.typical()) else { return Vec::new() };
     let mut facts = Vec::new();
     for d in Direction::BOTH {
-        let (one, other) = (a.direction(d), b.direction(d));
-        if let (Some(one), Some(other)) = (&one.limiter, &other.limiter)
+        if let (Some(one), Some(other)) = (before.limiter(d), after.limiter(d))
             && one.kind != other.kind
         {
             facts.push(format!("{}: {} before, {} after", d.name(), limit(one), limit(other)));
         }
-        if let (Some(one), Some(other)) = (&one.path, &other.path) {
+        if let (Some(one), Some(other)) = (&a.direction(d).path, &b.direction(d).path) {
             let [was, is] = [treatment(one), treatment(other)];
             if was != is {
                 facts.push(format!("{}: {was} before, {is} after", d.name()));

@@ -275,10 +275,10 @@ impl Cure {
 
 /// A short name of a cure for tables, such as `paced at 19.3 Mbit/s`.
 pub fn cure_name(change: &Change) -> String {
-    let to = change.setting.map(|s| print::three_digits(s.to)).unwrap_or_default();
+    let to = change.setting.map(|s| s.to).unwrap_or_default();
     match (change.kind, &change.name) {
-        (ChangeKind::PacingCap, _) => format!("paced at {to} Mbit/s"),
-        (ChangeKind::MoreConnections, _) => format!("{to} connections"),
+        (ChangeKind::PacingCap, _) => format!("paced at {} Mbit/s", print::three_digits(to)),
+        (ChangeKind::MoreConnections, _) => format!("{to:.0} connections"),
         (_, Some(name)) => name.to_uppercase(),
         (kind, None) => kind.name(),
     }
@@ -400,6 +400,18 @@ impl Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cures_have_short_names() {
+        use result::sender;
+        let names = [
+            sender::pacing_cap(Some(units::Rate::from_bps(18_727_000))),
+            sender::congestion_control("bbr"),
+            sender::more_connections("a", "b", 4),
+        ]
+        .map(|change| cure_name(&change));
+        assert_eq!(names, ["paced at 18.7 Mbit/s", "BBR", "4 connections"]);
+    }
 
     #[test]
     fn echoes_are_summarised_by_interpolated_quantiles() {

@@ -9,6 +9,8 @@ use report::plot::{XyMark, XyPlot, XySeries, xy};
 
 /// Measurements from which on they are drawn over time.
 const MIN_DRAWN: usize = 3;
+/// Duration of a series up to which its axis has minutes, s.
+const MAX_MINUTES: f64 = 2.0 * 3600.0;
 
 /// Returns the page: headline, facts, tables, the course over time, and the commands of the best cure.
 pub fn page(series: &MeasurementSeries) -> String {
@@ -25,7 +27,7 @@ pub fn page(series: &MeasurementSeries) -> String {
         over_time(&mut page, series);
     }
     if let Some(m) = typical {
-        page.heading(if n > 1 { "The measurement with the median upload" } else { "Evidence" });
+        page.heading(if n > 1 { "The typical measurement" } else { "Evidence" });
         m.facts.iter().for_each(|fact| page.text(fact));
         m.cannot_tell.iter().for_each(|why| page.text(&format!("Cannot tell: {why}")));
         page.table(&table(m));
@@ -48,12 +50,14 @@ pub fn page(series: &MeasurementSeries) -> String {
 
 /// Draws the goodput of both directions and the idle RTT over the measurements.
 fn over_time(page: &mut PlainPage, series: &MeasurementSeries) {
-    let Some(first) = series.runs.iter().find_map(|run| seconds(&run.at)) else { return };
-    let hours = |at: &str| seconds(at).map(|s| (s - first) / 3600.0);
+    let times: Vec<f64> = series.runs.iter().filter_map(|run| seconds(&run.at)).collect();
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return };
+    let (unit, word) = if last - first < MAX_MINUTES { (60.0, "minutes") } else { (3600.0, "hours") };
+    let passed = |at: &str| seconds(at).map(|s| (s - first) / unit);
     let points = |of: &dyn Fn(&Measurement) -> Option<f64>| -> Vec<(f64, f64)> {
         let point = |run: &super::series::SeriesRun| {
             // A measurement that failed interrupts the line.
-            Some((hours(&run.at)?, run.measurement.as_ref().and_then(of).unwrap_or(f64::NAN)))
+            Some((passed(&run.at)?, run.measurement.as_ref().and_then(of).unwrap_or(f64::NAN)))
         };
         series.runs.iter().filter_map(point).collect()
     };
@@ -66,8 +70,8 @@ fn over_time(page: &mut PlainPage, series: &MeasurementSeries) {
         XySeries::new(XyMark::Line, Some(0), "upload", up),
         XySeries::new(XyMark::Line, Some(1), "download", down),
     ];
-    let plot =
-        |title, y, series| XyPlot { title, x: "hours since the first measurement", y, right: "", series };
+    let x = format!("{word} since the first measurement");
+    let plot = |title, y, series| XyPlot { title, x: &x, y, right: "", series };
     page.drawing(|look| xy(&plot("Goodput of one connection", "Mbit/s", &lines), look));
     let rtt = [XySeries::line("idle", points(&|m| Some(m.idle.as_ref()?.rtt_p50_ms)))];
     page.drawing(|look| xy(&plot("Median round trip on the idle path", "ms", &rtt), look));

@@ -1,6 +1,6 @@
 //! Several measurements of one path: repeats, or one every few minutes over a day.
 
-use super::model::{Direction, LimiterFound, Measurement, StreamTest};
+use super::model::{Direction, Limiter, LimiterFound, Measurement, StreamTest};
 use print::{three_digits as digits, wrap};
 use report::figures::{ascending, five_numbers, quantile};
 use report::{Style, Table};
@@ -21,7 +21,8 @@ const PACED: &str = "paced below the limit";
 pub struct MeasurementSeries {
     /// Name and version of this format.
     pub schema: String,
-    /// One sentence: that of the measurement with the median upload, and how many there were.
+    /// One sentence: that of the typical measurement (the median upload of those that agree on the kind of
+    /// limit), and how many there were.
     pub headline: String,
     /// Statistics over the measurements, one for each quantity that was measured.
     pub figures: Vec<SeriesFigure>,
@@ -81,9 +82,26 @@ impl MeasurementSeries {
         self.runs.iter().filter_map(|run| run.measurement.as_ref())
     }
 
-    /// The measurement with the median upload: the lower one of two.
+    /// The limit of a direction's rate that most measurements with trains agree on, with its median rate;
+    /// `None` if fewer than half of them find one kind. Trains that do not decide count against it.
+    pub fn limiter(&self, direction: Direction) -> Option<&Limiter> {
+        let all: Vec<&Limiter> =
+            self.measurements().filter_map(|m| m.direction(direction).limiter.as_ref()).collect();
+        let kinds = [LimiterFound::Policer, LimiterFound::Shaper, LimiterFound::Link, LimiterFound::None];
+        let of = |kind: LimiterFound| all.iter().filter(move |l| l.kind == kind).copied();
+        let kind = kinds.into_iter().max_by_key(|kind| of(*kind).count())?;
+        let mut same: Vec<&Limiter> = of(kind).collect();
+        same.sort_by(|a, b| a.rate_mbps.unwrap_or_default().total_cmp(&b.rate_mbps.unwrap_or_default()));
+        same.get(same.len().saturating_sub(1) / 2).copied().filter(|_| 2 * same.len() >= all.len())
+    }
+
+    /// The measurement with the median upload (the lower one of two), of those whose trains agree with
+    /// [`MeasurementSeries::limiter`] on the kind of limit.
     pub fn typical(&self) -> Option<&Measurement> {
-        let mut all: Vec<&Measurement> = self.measurements().collect();
+        let kind = self.limiter(Direction::Up).map(|l| l.kind);
+        let agrees =
+            |m: &&Measurement| kind.is_none_or(|k| m.up.limiter.as_ref().is_some_and(|l| l.kind == k));
+        let mut all: Vec<&Measurement> = self.measurements().filter(agrees).collect();
         let upload = |m: &Measurement| m.test("up").map_or(0.0, |t| t.goodput_mbps);
         all.sort_by(|a, b| upload(a).total_cmp(&upload(b)));
         all.get(all.len().saturating_sub(1) / 2).copied()
@@ -336,6 +354,7 @@ pub mod samples {
 mod tests {
     use super::samples::{failed, upload};
     use super::*;
+    use diagnosis::train::{TrainDoubt, TrainFinding};
 
     #[test]
     fn a_series_shows_medians_with_their_spread_and_its_failures() {
@@ -352,6 +371,26 @@ mod tests {
         assert!(over_time.contains("14:01") && over_time.contains("12.0"), "{over_time}");
         assert_eq!(line(&series.runs[3]), "14:03:00  failed: cannot connect\n");
         assert_eq!(line(&series.runs[0]), "14:00:00  up 10.0 Mbit/s, down - Mbit/s, idle RTT 20.0 ms\n");
+    }
+
+    #[test]
+    fn the_typical_measurement_agrees_with_most_on_the_limit() {
+        let policer = |rate: f64| Some(Limiter::of(TrainFinding::Policer { rate, bucket: 30e3 }, 2, 8000));
+        let unknown = Some(Limiter::of(TrainFinding::Unknown(TrainDoubt::TooFew), 2, 8000));
+        let limits = [policer(20e6), unknown.clone(), policer(20.2e6)];
+        let runs = limits.into_iter().zip([4.0, 5.0, 6.0]).map(|(limiter, mbps)| {
+            let mut run = upload("2026-11-30T14:00:00Z", mbps, 20.0);
+            run.measurement.iter_mut().for_each(|m| m.up.limiter = limiter.clone());
+            run
+        });
+        let mut runs: Vec<SeriesRun> = runs.collect();
+        let series = MeasurementSeries::of(runs.clone());
+        assert_eq!(series.limiter(Direction::Up).and_then(|l| l.rate_mbps), Some(20.0));
+        assert_eq!(series.typical().map(|m| m.headline.as_str()), Some("4 Mbit/s."), "not the undecided one");
+        runs[0].measurement.iter_mut().for_each(|m| m.up.limiter = unknown.clone());
+        let series = MeasurementSeries::of(runs);
+        assert_eq!(series.limiter(Direction::Up), None, "one of three");
+        assert_eq!(series.typical().map(|m| m.headline.as_str()), Some("5 Mbit/s."));
     }
 
     #[test]

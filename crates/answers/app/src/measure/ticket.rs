@@ -41,7 +41,7 @@ pub fn ticket(series: &MeasurementSeries, addresses: bool) -> String {
     };
     let claims = claims(series, m);
     let title = match &claims[..] {
-        [] => "No fault of the path was found".to_string(),
+        [] => "No fault that a carrier can act on was found".to_string(),
         [one] => one.title.clone(),
         [first, rest @ ..] => format!("{}, and {} more", first.title, rest.len()),
     };
@@ -49,15 +49,15 @@ pub fn ticket(series: &MeasurementSeries, addresses: bool) -> String {
     let (near, far) = (shown(&m.client, addresses), shown(&m.server, addresses));
     let count = series.measurements().count();
     let times = if count == 1 { "once".into() } else { format!("{count} times") };
-    let until = match series.measurements().last().filter(|_| count > 1) {
-        Some(last) => format!(" to {}", last.at),
-        None => String::new(),
+    let (first, last) = (series.measurements().next(), series.measurements().last());
+    let time = match first.zip(last) {
+        Some((first, last)) if first.at != last.at => format!("{} to {}", first.at, last.at),
+        _ => m.at.clone(),
     };
     out += &wrap(
         &format!(
-            "From {near} (\"near end\") to {far} (\"far end\"), measured {times}, {}{until}. \"Upload\" is from \
-             the near end to the far end. Rates of limits count IP bytes.",
-            m.at
+            "From {near} (\"near end\") to {far} (\"far end\"), measured {times}, {time}. \"Upload\" is from \
+             the near end to the far end. Rates of limits count IP bytes."
         ),
         WIDTH,
         "",
@@ -84,7 +84,7 @@ pub fn ticket(series: &MeasurementSeries, addresses: bool) -> String {
     out += "\n";
     out += &wrap(&method(series, m), WIDTH, "");
     out += "\n## How to repeat it\n\n";
-    out += &repeat(m);
+    out += &repeat(series, m);
     out
 }
 
@@ -95,9 +95,9 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
         let found = m.direction(d);
         let (load, title) = (d.load(), capital(d.load()));
         let goodput = m.test(d.name()).map(|t| t.goodput_mbps);
-        if let Some(limiter @ Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) =
-            &found.limiter
-        {
+        let limiter = series.limiter(d);
+        let is_policed = found.verdict.as_ref().filter(|v| v.cause == Cause::Policed && v.confidence >= SURE);
+        if let Some(limiter @ Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = limiter {
             let could = m.capacity_mbps(d).unwrap_or(*rate);
             let got = goodput.map_or(String::new(), |got| {
                 format!(
@@ -128,6 +128,23 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
                 ask,
                 sure: trains(series, d),
             });
+        } else if let (Some(v), Some(got)) = (is_policed, goodput) {
+            let rate = v.limit_mbps.map_or(String::new(), |rate| format!(" at {} Mbit/s", digits(rate)));
+            all.push(Claim {
+                title: format!("{title}: packets are dropped as by a policer{rate}"),
+                observed: format!(
+                    "One TCP connection gets {} Mbit/s. The packets that are lost are those that exceed a rate, and \
+                     those that pass are not delayed.",
+                    digits(got)
+                ),
+                ask: "Is this direction policed? Which rate and burst (CIR, Bc) are configured?".into(),
+                sure: format!(
+                    "Diagnosis of the captured packets, {:.0} % confidence; {} of the connection's time. Trains of \
+                     datagrams did not confirm it.",
+                    100.0 * v.confidence,
+                    percent(v.share)
+                ),
+            });
         }
         if let Some(Fault::Delayed { added_ms }) = fault(m, d) {
             all.push(Claim {
@@ -135,7 +152,7 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
                 observed: format!(
                     "While TCP fills the {load}, the median round trip of probes rises by {} ms.{}",
                     digits(added_ms),
-                    found.limiter.as_ref().map_or(String::new(), |l| format!(" The trains show {}.", limit(l)))
+                    limiter.map_or(String::new(), |l| format!(" The trains show {}.", limit(l)))
                 ),
                 ask: "How long is the queue at the narrowest hop, and can it use active queue management (CoDel, \
                       PIE) or be shortened?"
@@ -294,7 +311,7 @@ fn method(series: &MeasurementSeries, m: &Measurement) -> String {
         )
     });
     let which = if series.measurements().count() > 1 {
-        "The table shows the measurement with the median upload. "
+        "The table shows the measurement with the median upload, of those that agree on the limit. "
     } else {
         ""
     };
@@ -307,7 +324,7 @@ fn method(series: &MeasurementSeries, m: &Measurement) -> String {
 }
 
 /// How the carrier can repeat the measurement, with longfat and with iperf3.
-fn repeat(m: &Measurement) -> String {
+fn repeat(series: &MeasurementSeries, m: &Measurement) -> String {
     let port = m.server.parse::<SocketAddr>().map_or(4717, |at| at.port());
     let mut out = format!(
         "    far end:   longfat serve --listen '[::]:{port}'\n    near end:  sudo longfat measure FAR-END:{port} --repeat 5\n\n"
@@ -319,9 +336,7 @@ fn repeat(m: &Measurement) -> String {
     );
     out += "\n    far end:   iperf3 -s\n    near end:  iperf3 -c FAR-END -t 10\n";
     for d in Direction::BOTH {
-        if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) =
-            m.direction(d).limiter
-        {
+        if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = series.limiter(d) {
             let reverse = if d == Direction::Down { " -R" } else { "" };
             out += &format!(
                 "    near end:  iperf3 -c FAR-END -u -l 1200 -t 10 -b {:.0}M{reverse}\n",
@@ -406,7 +421,7 @@ mod tests {
     fn nothing_is_claimed_where_nothing_is_wrong() {
         let clean: MeasurementSeries =
             upload("2026-11-30T14:00:00Z", 19.0, 20.0).measurement.expect("one").into();
-        assert!(ticket(&clean, false).starts_with("# No fault of the path was found"));
+        assert!(ticket(&clean, false).starts_with("# No fault that a carrier can act on was found"));
         let none = MeasurementSeries::of(vec![]);
         assert!(ticket(&none, false).contains("No measurement succeeded."));
     }

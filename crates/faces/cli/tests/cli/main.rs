@@ -12,6 +12,7 @@ mod fit;
 mod house;
 mod import;
 mod keep;
+mod measure;
 mod measured;
 mod place;
 mod plan;

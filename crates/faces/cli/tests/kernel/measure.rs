@@ -51,8 +51,14 @@ fn sleeper(mark: &str) -> Option<u32> {
     })
 }
 
-/// A path of the lab whose upward direction has these stages; `None`, with a message, where there is no lab.
+/// A path of the lab whose upward direction has these stages, with a server of `longfat`; `None`, with a
+/// message, where there is no lab.
 fn lab(up: &str) -> Option<Hosts> {
+    lab_with(up, concat!(env!("CARGO_BIN_EXE_longfat"), " serve"))
+}
+
+/// The same path with another server.
+fn lab_with(up: &str, server: &str) -> Option<Hosts> {
     let (dir, own) = folder();
     let path = format!(
         "duration = \"1s\"\n[links.path]\nbetween = [\"a\", \"b\"]\nforward = [{up}]\n\
@@ -63,7 +69,7 @@ fn lab(up: &str) -> Option<Hosts> {
     let longfat = env!("CARGO_BIN_EXE_longfat");
     let mut keeper = Command::new(longfat)
         .args(["shell", "s.toml", "--user", "root", "--host", "a"])
-        .args(["--serve", &format!("b=exec {longfat} serve"), "--", "sleep", &mark])
+        .args(["--serve", &format!("b=exec {server}"), "--", "sleep", &mark])
         .current_dir(&dir)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -120,14 +126,18 @@ fn tbf(options: &str) -> Option<Hosts> {
 }
 
 impl Hosts {
+    /// Returns `longfat measure` at the near host, with the default action for SIGINT.
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.near)).args(["env", "--default-signal=INT"]);
+        command.args([env!("CARGO_BIN_EXE_longfat"), "measure", self.far]).args(more);
+        command.current_dir(&self.dir).stdin(Stdio::null());
+        command
+    }
+
     /// Measures the path; returns the measurement.
     fn measure(&self, more: &[&str]) -> Value {
-        let measured = || {
-            let mut command = Command::new("nsenter");
-            command.arg(format!("--net={}", self.near)).arg(env!("CARGO_BIN_EXE_longfat"));
-            command.args(["measure", self.far, "--json"]).args(more).stdin(Stdio::null());
-            command.output().expect("longfat runs")
-        };
+        let measured = || self.command(&[&["--json"], more].concat()).output().expect("longfat runs");
         let mut out = measured();
         // The server may not listen yet.
         within(Duration::from_secs(10), || {
@@ -203,4 +213,66 @@ fn a_clean_path_gets_no_cures() {
     if up["goodput_mbps"].as_f64() > Some(26.5) {
         assert_eq!(m["cures"].as_array().map(Vec::len), Some(0), "{} {}", m["headline"], m["cures"]);
     }
+}
+
+#[test]
+fn repeats_are_summarised_and_compared() {
+    let policer = "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }";
+    let Some(hosts) = lab(&format!("{policer}, {{ kind = \"delay\", delay = \"20ms\" }}")) else { return };
+    let series = hosts.measure(&["--quick", "--repeat", "2", "--out", "both", "--ticket", "carrier.md"]);
+    assert_eq!(series["schema"], "longfat-measure-series/1");
+    assert_eq!(series["runs"].as_array().map(Vec::len), Some(2), "{}", series["headline"]);
+    let figures = series["figures"].as_array().expect("figures");
+    let up = figures.iter().find(|f| f["name"] == "up.goodput").expect("uploads");
+    assert_eq!(up["n"], 2, "{up}");
+    assert!(hosts.dir.join("both/series.parquet").is_file());
+    let ticket = fs::read_to_string(hosts.dir.join("carrier.md")).expect("a page");
+    assert!(ticket.contains("dropped, not queued") && !ticket.contains("10.0.0."), "{ticket}");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_longfat"));
+    let out = report.args(["report", "both", "both"]).current_dir(&hosts.dir).output().expect("longfat runs");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.starts_with("Nothing changed beyond the spread"), "{out:?}");
+}
+
+#[test]
+fn a_series_ends_at_ctrl_c_with_what_it_has() {
+    use std::io::{BufRead, BufReader, Read};
+    let Some(hosts) = lab("{ kind = \"delay\", delay = \"5ms\" }") else { return };
+    // The server answers from here on.
+    hosts.measure(&["--quick"]);
+    let mut command = hosts.command(&["--quick", "--every", "1s", "--no-progress"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("longfat runs");
+    let mut out = BufReader::new(child.stdout.take().expect("its output"));
+    let mut first = String::new();
+    out.read_line(&mut first).expect("a line");
+    assert!(first.contains(" Mbit/s, idle RTT "), "{first}");
+    // `nsenter` and `env` are replaced by the program.
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().is_ok_and(|status| status.success()));
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("the table");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest}");
+    assert!(rest.contains("time, UTC"), "{rest}");
+}
+
+#[test]
+fn an_iperf3_server_is_enough_for_goodput_and_its_cause() {
+    if Command::new("iperf3").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("SKIPPED, this needs iperf3");
+        return;
+    }
+    let policer = "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }";
+    let path = format!("{policer}, {{ kind = \"delay\", delay = \"20ms\" }}");
+    let Some(hosts) = lab_with(&path, "iperf3 -s") else { return };
+    let m = hosts.measure(&["--iperf3", "--quick"]);
+    println!("{m:#}");
+    let tests = m["tests"].as_array().expect("tests");
+    let names: Vec<_> = tests.iter().filter_map(|t| t["name"].as_str()).collect();
+    assert_eq!(names, ["down", "up", "down-4", "up-4"]);
+    let up = tests.iter().find(|t| t["name"] == "up").expect("an upload");
+    assert!(up["goodput_mbps"].as_f64() < Some(20.0) && up["goodput_mbps"].as_f64() > Some(0.5), "{up}");
+    assert!(up["retransmitted_share"].as_f64() > Some(0.0), "{up}");
+    assert!(m.get("idle").is_none() && m["up"].get("limiter").is_none(), "no server of ours");
+    let unknown = m["cannot_tell"][0].as_str().expect("a reason");
+    assert!(unknown.starts_with("an iperf3 server is at the far end"), "{unknown}");
 }
