@@ -7,7 +7,7 @@ pub use crate::both_ends::{
 pub use crate::cause::Cause;
 use crate::change::Change;
 pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
-pub use crate::socket::{SocketAccount, SocketSample};
+pub use crate::socket::{SenderTime, SocketAccount, SocketSample};
 pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 

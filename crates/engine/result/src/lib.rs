@@ -29,6 +29,7 @@ pub mod topology;
 mod trust;
 mod udp;
 pub mod varints;
+pub mod watch;
 
 pub use cause::Cause;
 pub use change::{Change, ChangeKind, ChangePlace, ChangeUnit};

@@ -83,3 +83,72 @@ pub struct SocketAccount {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub send_buffer_bytes: Option<u64>,
 }
+
+/// A sender's time, divided by what limited it according to its kernel's counters. The parts add up to the
+/// whole time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SenderTime {
+    /// Time limited by the receive window, s.
+    pub receive_window: f64,
+    /// Time limited by the send buffer, s.
+    pub send_buffer: f64,
+    /// Time in which the application had nothing, or too little, to send, s.
+    pub application: f64,
+    /// Time with data outstanding and none of these limits, s: the congestion window, pacing or the path
+    /// limited.
+    pub network: f64,
+    /// Time that the kernel does not account for, s: before Linux 4.10.
+    pub unknown: f64,
+}
+
+impl SenderTime {
+    /// Divides a time of `total` seconds. `counted`: seconds that were added meanwhile to the counters of
+    /// [`SocketSample::times_us`]. `waiting` and `little`: shares of the samples for which
+    /// [`SocketSample::waits_for_room`] and [`SocketSample::writes_little`] hold.
+    ///
+    /// The kernel's time of the send buffer is a lower bound, so the samples count where they show more.
+    pub fn divide(
+        total: f64,
+        counted: Option<[f64; 3]>,
+        waiting: Option<f64>,
+        little: Option<f64>,
+    ) -> SenderTime {
+        let waited = waiting.unwrap_or(0.0) * total;
+        let Some([busy, window, buffer]) = counted else {
+            let send_buffer = waited.clamp(0.0, total);
+            return SenderTime { send_buffer, unknown: total - send_buffer, ..SenderTime::default() };
+        };
+        let receive_window = window.clamp(0.0, total);
+        // Busy time without either limit: the network may have limited it, unless the application wrote
+        // little.
+        let moving = (busy - window - buffer.max(waited)).max(0.0);
+        let send_buffer = buffer.max(waited).clamp(0.0, total - receive_window);
+        let rest = total - receive_window - send_buffer;
+        let application = (total - busy + moving * little.unwrap_or(0.0)).clamp(0.0, rest);
+        SenderTime { receive_window, send_buffer, application, network: rest - application, unknown: 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SenderTime;
+
+    #[test]
+    fn the_parts_of_a_senders_time_add_up() {
+        let divide = |counted, waiting, little| {
+            let t = SenderTime::divide(10.0, counted, waiting, little);
+            let parts = [t.receive_window, t.send_buffer, t.application, t.network, t.unknown];
+            assert!((parts.iter().sum::<f64>() - 10.0).abs() < 1e-9, "{t:?}");
+            assert!(parts.iter().all(|part| *part >= 0.0), "{t:?}");
+            parts
+        };
+        assert_eq!(divide(Some([8.0, 3.0, 1.0]), None, None), [3.0, 1.0, 2.0, 4.0, 0.0]);
+        assert_eq!(divide(Some([8.0, 3.0, 1.0]), Some(0.2), Some(0.5)), [3.0, 2.0, 3.5, 1.5, 0.0]);
+        assert_eq!(divide(None, None, None), [0.0, 0.0, 0.0, 0.0, 10.0], "an old kernel");
+        assert_eq!(divide(None, Some(0.4), None), [0.0, 4.0, 0.0, 0.0, 6.0]);
+        // Counters that advanced by more than the time between two readings.
+        assert_eq!(divide(Some([11.0, 12.0, 2.0]), Some(1.0), None), [10.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(divide(Some([0.0; 3]), None, Some(1.0)), [0.0, 0.0, 10.0, 0.0, 0.0], "idle");
+    }
+}

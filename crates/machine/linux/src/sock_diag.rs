@@ -63,6 +63,9 @@ pub struct SocketMemory {
     pub queued: u32,
     /// Limit of `queued` (`SO_SNDBUF`, or set by autotuning).
     pub send_limit: u32,
+    /// Arrived packets that the kernel dropped at this socket, duplicates included (`sk_drops`); `None`
+    /// before Linux 4.7.
+    pub drops: Option<u32>,
 }
 
 impl SocketMemory {
@@ -70,7 +73,13 @@ impl SocketMemory {
     /// short.
     fn parse(value: &[u8]) -> Option<SocketMemory> {
         let at = |i: usize| value.get(4 * i..).and_then(crate::netlink::number);
-        Some(SocketMemory { received: at(0)?, receive_limit: at(1)?, send_limit: at(3)?, queued: at(5)? })
+        Some(SocketMemory {
+            received: at(0)?,
+            receive_limit: at(1)?,
+            send_limit: at(3)?,
+            queued: at(5)?,
+            drops: at(8),
+        })
     }
 }
 
@@ -301,7 +310,8 @@ mod tests {
             let all = parsed(&message(SOCK_DIAG_BY_FAMILY, &body.concat()));
             let s = &all[0];
             assert_eq!((s.cookie, s.state, s.cc.as_str(), s.inode), (7 | 1 << 32, 1, "bbr", 4711));
-            let memory = SocketMemory { received: 1, receive_limit: 2, send_limit: 4, queued: 6 };
+            let memory =
+                SocketMemory { received: 1, receive_limit: 2, send_limit: 4, queued: 6, drops: Some(9) };
             assert_eq!(s.memory, Some(memory));
             assert_eq!(s.local.to_string(), "10.0.0.1:40000");
             assert_eq!(s.remote.to_string(), "10.0.0.2:5201");

@@ -3,7 +3,7 @@
 //! [`LiveCapture`] yields packets as a byte stream in the pcap format that `capture::CaptureReader` reads;
 //! each read waits for packets and meanwhile samples the sockets. The stream ends when the watched processes
 //! have ended, or after the set time. [`LiveAccount`], which both sides share, contains the sockets'
-//! counters.
+//! counters. Meanwhile [`LiveOptions::report`] receives what each connection did, about once a second.
 //!
 //! Memory is bounded: for packets by the ring and by [`gate`], for sockets by [`sockets`].
 
@@ -14,11 +14,13 @@ mod filter;
 mod gate;
 mod headers;
 mod processes;
+mod recent;
+mod sample;
 mod session;
 mod sockets;
 
 pub use filter::{LiveFilter, MAX_TERMS};
 pub use linux::privilege::keep_only_inspection_capabilities;
 pub use linux::process::terminate;
-pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, PacketSource};
+pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, OnReport, PacketSource};
 pub use sockets::{MAX_ENDED_SOCKETS, MAX_SAMPLES, SocketLife};

@@ -1,7 +1,11 @@
 //! A process, its descendants, and the sockets that they hold (/proc/PID/fd).
 
-use std::collections::BTreeSet;
+use result::watch::SocketProcess;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+
+/// Processes by the inodes of the sockets that they hold. Of several that hold one it is the oldest id.
+pub type SocketOwners = BTreeMap<u32, u32>;
 
 /// A process tree: a root process and its descendants. A process stays a member when its parent ends.
 #[derive(Debug)]
@@ -28,17 +32,39 @@ impl ProcessTree {
         !self.members.is_empty()
     }
 
-    /// Collects the inodes of the members' sockets, except those of this process itself.
-    pub fn sockets(&self, into: &mut BTreeSet<u32>) {
-        into.clear();
+    /// Finds the members' sockets, except those of this process itself.
+    pub fn sockets(&self) -> SocketOwners {
         let own = std::process::id();
-        for pid in self.members.iter().filter(|pid| **pid != own) {
-            for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-                let target = fs::read_link(entry.path()).unwrap_or_default();
-                into.extend(target.to_str().and_then(inode));
+        sockets_of(self.members.iter().copied().filter(|pid| *pid != own))
+    }
+}
+
+/// Finds the sockets of all processes whose descriptors this one may see.
+pub fn all_sockets() -> SocketOwners {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    sockets_of(pids.into_iter())
+}
+
+/// Finds the sockets of processes, given in ascending order.
+fn sockets_of(pids: impl Iterator<Item = u32>) -> SocketOwners {
+    let mut owners = SocketOwners::new();
+    for pid in pids {
+        for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+            let target = fs::read_link(entry.path()).unwrap_or_default();
+            if let Some(inode) = target.to_str().and_then(inode) {
+                owners.entry(inode).or_insert(pid);
             }
         }
     }
+    owners
+}
+
+/// Returns a process with its name; `None` if it has ended.
+pub fn named(pid: u32) -> Option<SocketProcess> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(SocketProcess { pid, name: String::from_utf8_lossy(&name).trim_end_matches('\n').into() })
 }
 
 /// Returns the children of all threads of a process (proc(5), `children`).
@@ -73,9 +99,10 @@ mod tests {
         let mut tree = ProcessTree::new(std::process::id());
         assert!(tree.update());
         assert!(tree.members.contains(&child.id()));
-        let mut held = BTreeSet::new();
-        tree.sockets(&mut held);
-        assert!(held.contains(&socket_inode));
+        assert_eq!(tree.sockets().get(&socket_inode), Some(&child.id()));
+        assert_eq!(all_sockets().get(&socket_inode), Some(&child.id()));
+        assert!(named(child.id()).is_some_and(|process| process.pid == child.id()));
+        assert_eq!(named(u32::MAX), None);
         let _ = child.kill();
         let _ = child.wait();
         tree.update();

@@ -3,13 +3,15 @@
 use crate::block;
 use crate::filter::LiveFilter;
 use crate::gate::{Gate, HeldPacket};
-use crate::processes::ProcessTree;
-use crate::sockets::{SocketLife, SocketTable};
+use crate::processes::{ProcessTree, SocketOwners, all_sockets, named};
+use crate::sockets::{Keep, Moment, SocketLife, SocketTable};
 use capture::PcapWriter;
 use linux::packet_ring::{PacketRing, RingSize};
 use linux::sock_diag::{Diag, Sock};
 use linux::{namespace, poll};
-use std::collections::{BTreeSet, VecDeque};
+use result::watch::{Activity, WATCH_SCHEMA, WatchReport};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -37,6 +39,12 @@ const CLOSING_TIME: Duration = Duration::from_secs(1);
 /// Time that packets of a connection may arrive after its socket has ended.
 const MAX_PACKET_DELAY: Duration = Duration::from_secs(10);
 
+/// Interval of reports, and how much earlier one may come if a sample has just been taken.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+const REPORT_TOLERANCE: Duration = Duration::from_millis(50);
+/// Minimum interval of searches for the processes of all sockets of a host.
+const OWNERS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// TCP states (include/net/tcp_states.h).
 const TCP_LISTEN: u8 = 10;
 const TCP_CLOSE: u8 = 7;
@@ -63,7 +71,16 @@ pub struct LiveOptions {
     pub ended: Box<dyn FnMut() -> bool + Send>,
     /// Additional output of the stream.
     pub write: Option<Box<dyn Write + Send>>,
+    /// Receives what the connections did, about once a second.
+    pub report: Option<OnReport>,
+    /// Whether to capture packets and to keep what [`LiveAccount`] holds at the end. Without, memory does
+    /// not grow with the duration, and the stream is empty.
+    pub keep: bool,
 }
+
+/// Takes a report. Returns false if it has no room for it: then the next one also covers its time. Must not
+/// block, because packets are not read meanwhile.
+pub type OnReport = Box<dyn FnMut(WatchReport) -> bool + Send>;
 
 /// Errors that prevent a live capture.
 #[derive(Debug)]
@@ -99,7 +116,8 @@ pub enum PacketSource {
     /// A ring shared with the kernel.
     #[default]
     Ring,
-    /// No packets, with the reason: the user may not capture (CAP_NET_RAW), or the kernel provides no ring.
+    /// No packets, with the reason: the user may not capture (CAP_NET_RAW), the kernel provides no ring, or
+    /// none were wanted.
     Nowhere(String),
 }
 
@@ -140,6 +158,9 @@ pub struct LiveCapture {
     begin: Instant,
     next_check: Instant,
     next_sample: Instant,
+    next_report: Instant,
+    last_report: Instant,
+    next_owners: Instant,
     /// Deadline for remaining connections after the program has ended.
     closing: Option<Instant>,
     is_done: bool,
@@ -151,15 +172,20 @@ struct Opened {
     diag: Diag,
 }
 
-fn open(device: Option<&str>, filter: &LiveFilter) -> Result<Opened, LiveError> {
+fn open(device: Option<&str>, filter: &LiveFilter, keep: bool) -> Result<Opened, LiveError> {
     let index = match device {
         None => 0,
         Some(name) => linux::device::index(name).map_err(|e| LiveError::Device(name.into(), e))?,
     };
-    let ring = PacketRing::new(&filter.program(), index, RING).map_err(|e| match e.kind() {
-        io::ErrorKind::PermissionDenied => "this user may not capture packets (missing CAP_NET_RAW)".into(),
-        _ => format!("the kernel provides no packet ring: {e}"),
-    });
+    let ring = match keep {
+        false => Err("no packets are wanted".into()),
+        true => PacketRing::new(&filter.program(), index, RING).map_err(|e| match e.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "this user may not capture packets (missing CAP_NET_RAW)".into()
+            }
+            _ => format!("the kernel provides no packet ring: {e}"),
+        }),
+    };
     Ok(Opened { ring, diag: Diag::new().map_err(LiveError::Sockets)? })
 }
 
@@ -170,18 +196,18 @@ impl LiveCapture {
     /// # Errors
     /// Fails with a [`LiveError`].
     pub fn open(mut options: LiveOptions) -> Result<(LiveCapture, Arc<Mutex<LiveAccount>>), LiveError> {
-        let (device, filter) = (options.device.as_deref(), &options.filter);
+        let (device, filter, keep) = (options.device.as_deref(), &options.filter, options.keep);
         let opened = match options.target {
-            LiveTarget::Host => open(device, filter)?,
+            LiveTarget::Host => open(device, filter, keep)?,
             LiveTarget::Process(pid) => {
                 let failed = |e| LiveError::Process(pid, e);
                 let path = format!("/proc/{pid}/ns/net");
                 fs::metadata(format!("/proc/{pid}")).map_err(failed)?;
                 match is_own(&path) {
-                    true => open(device, filter)?,
+                    true => open(device, filter, keep)?,
                     false => {
                         let file = File::open(&path).map_err(failed)?;
-                        namespace::within(file.as_fd(), || open(device, filter)).map_err(failed)??
+                        namespace::within(file.as_fd(), || open(device, filter, keep)).map_err(failed)??
                     }
                 }
             }
@@ -203,6 +229,9 @@ impl LiveCapture {
             LiveTarget::Process(pid) => Some(ProcessTree::new(pid)),
         };
         let start = Instant::now();
+        let keep = Keep { history: options.keep, recent: options.report.is_some() };
+        // A program that will be started has no connections yet.
+        let all_are_new = options.target == LiveTarget::Process(std::process::id());
         let capture = LiveCapture {
             gate: tree.as_ref().map(|_| Gate::default()),
             account: account.clone(),
@@ -212,13 +241,16 @@ impl LiveCapture {
             tree,
             is_alive: true,
             untracked: BTreeSet::new(),
-            table: SocketTable::default(),
+            table: SocketTable::new(keep, all_are_new),
             ended_connections: VecDeque::new(),
             out,
             read: 0,
             begin: start,
             next_check: start,
             next_sample: start,
+            next_report: start + REPORT_INTERVAL,
+            last_report: start,
+            next_owners: start,
             closing: None,
             is_done: false,
         };
@@ -281,6 +313,10 @@ impl LiveCapture {
         if start >= self.next_sample {
             let cost = cpu_time(|| self.sample());
             self.next_sample = start + SAMPLE_INTERVAL.max(cost * COST_SHARE);
+            if start + REPORT_TOLERANCE >= self.next_report {
+                self.report();
+                self.next_report = (self.next_report + REPORT_INTERVAL).max(start);
+            }
         }
         while self
             .ended_connections
@@ -300,7 +336,7 @@ impl LiveCapture {
         let mut ended = Vec::new();
         // Ignore errors; the next dump shows the current sockets.
         let _ = self.diag.ended(&mut ended);
-        let at = now();
+        let at = self.moment();
         for sock in &ended {
             if let Some(ends) = self.table.record_end(sock, at) {
                 self.ended_connections.push_back((Instant::now(), ends));
@@ -308,14 +344,68 @@ impl LiveCapture {
         }
         let Some(tree) = &mut self.tree else { return };
         self.is_alive = tree.update();
-        let mut sockets = BTreeSet::new();
-        tree.sockets(&mut sockets);
+        let owners = tree.sockets();
+        let mut sockets: BTreeSet<u32> = owners.keys().copied().collect();
         self.table.inodes().for_each(|inode| _ = sockets.remove(&inode));
         let new = sockets.difference(&self.untracked).next().is_some();
         self.untracked = sockets;
         if new {
             self.dump();
         }
+        if self.table.needs_owners() {
+            self.set_owners(&owners);
+        }
+    }
+
+    /// Gives sockets the processes that hold them.
+    fn set_owners(&mut self, owners: &SocketOwners) {
+        let mut names = BTreeMap::new();
+        self.table.set_owners(|inode| {
+            let pid = *owners.get(&inode)?;
+            names.entry(pid).or_insert_with(|| named(pid)).clone()
+        });
+    }
+
+    /// Reports what the connections did since the last report.
+    fn report(&mut self) {
+        if self.options.report.is_none() {
+            return;
+        }
+        if self.tree.is_none() && self.table.needs_owners() && Instant::now() >= self.next_owners {
+            let cost = cpu_time(|| self.set_owners(&all_sockets()));
+            self.next_owners = Instant::now() + OWNERS_INTERVAL.max(cost * COST_SHARE);
+        }
+        let now = Instant::now();
+        let (mut connections, omitted) = self.table.describe();
+        connections.sort_by_cached_key(|c| {
+            let bytes = |a: &Activity| Reverse(a.sent_bytes + a.received_bytes);
+            (bytes(&c.last_second), bytes(&c.last_minute), c.local, c.remote)
+        });
+        let seconds = now.duration_since(self.last_report).as_secs_f64();
+        let mbps = |bytes: fn(&Activity) -> u64| {
+            connections.iter().map(|c| bytes(&c.last_second)).sum::<u64>() as f64 * 8e-6 / seconds.max(1e-3)
+        };
+        let report = WatchReport {
+            schema: WATCH_SCHEMA.into(),
+            at_s: crate::session::now().as_secs_f64(),
+            elapsed_s: now.duration_since(self.begin).as_secs_f64(),
+            seconds,
+            count: connections.len() as u64 + omitted,
+            sent_mbps: mbps(|a| a.sent_bytes),
+            received_mbps: mbps(|a| a.received_bytes),
+            omitted,
+            missed_packets: self.ring.as_mut().map_or(0, PacketRing::drops),
+            connections,
+        };
+        if self.options.report.as_mut().is_some_and(|report_to| report_to(report)) {
+            self.table.advance();
+            self.last_report = now;
+        }
+    }
+
+    /// Returns the current time by both clocks.
+    fn moment(&self) -> Moment {
+        Moment { wall: now(), elapsed: Time::from_nanos(self.begin.elapsed().as_nanos() as u64) }
     }
 
     /// Samples every tracked socket.
@@ -323,7 +413,7 @@ impl LiveCapture {
         if self.tree.is_none() || self.table.len() > MAX_SINGLE_QUERIES || !self.untracked.is_empty() {
             return self.dump();
         }
-        let at = now();
+        let at = self.moment();
         let open: Vec<Sock> = self.table.open().cloned().collect();
         for sock in open {
             match self.diag.query(&sock) {
@@ -334,6 +424,7 @@ impl LiveCapture {
                 Err(_) => {}
             }
         }
+        self.table.finish_pass(at.elapsed);
     }
 
     /// Samples all wanted sockets: for a process those that its tree holds and those already tracked.
@@ -342,7 +433,7 @@ impl LiveCapture {
         if self.diag.dump(&mut all).is_err() {
             return;
         }
-        let at = now();
+        let at = self.moment();
         let mut there = BTreeSet::new();
         for sock in &all {
             let connects = sock.state != TCP_LISTEN && sock.state != TCP_CLOSE;
@@ -363,6 +454,7 @@ impl LiveCapture {
         for cookie in missing {
             self.ended_connections.extend(self.table.remove(cookie).map(|ends| (Instant::now(), ends)));
         }
+        self.table.finish_pass(at.elapsed);
     }
 
     /// Reads the remaining packets and ends the stream.
@@ -372,6 +464,7 @@ impl LiveCapture {
         while self.read_block() {}
         self.check_processes();
         self.sample();
+        self.report();
         self.release(Time::from_nanos(u64::MAX));
         self.is_done = true;
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,12 @@
 //! Samples of each socket from its first sight to its end. Memory is bounded: for a long-lived socket every
 //! second sample is dropped repeatedly; of many ended sockets those with the most bytes are kept.
 
+use crate::recent::{Reading, Recent};
+use crate::sample::sample;
 use linux::sock_diag::{Sock, SocketMemory};
 use linux::tcp_info::{BbrInfo, TcpInfo};
 use result::diagnosis::SocketSample;
+use result::watch::{SocketProcess, WatchedConnection};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Time;
@@ -16,21 +19,30 @@ const MIN_SAMPLES: usize = 16;
 const MAX_TOTAL_SAMPLES: usize = 1 << 17;
 /// Maximum number of ended sockets to keep.
 pub const MAX_ENDED_SOCKETS: usize = 4096;
+/// Maximum number of sockets that ended since the last report and are in the next one.
+const MAX_ENDED_IN_REPORT: usize = 1 << 13;
+/// Number of searches after which a socket's process counts as unknown.
+const MAX_SEARCHES: u8 = 2;
+/// A connection that was first seen and has been busy for longer than since the last sampling, by more than
+/// this, is older than it seems, µs.
+const MAX_YOUNG_US: u64 = 200_000;
 
-/// Converts a socket's report to a sample. The send buffer counts as full by the kernel's rule: the
-/// application may write again when a third of the queued data would fit (`sk_stream_min_wspace`,
-/// include/net/sock.h).
-fn sample(info: &TcpInfo, memory: Option<SocketMemory>, at: Time) -> SocketSample {
-    let full = |m: SocketMemory| u64::from(m.queued) * 3 >= u64::from(m.send_limit) * 2;
-    SocketSample {
-        at,
-        times_us: info.times_us(),
-        acked: info.bytes_acked,
-        rtt_us: Some(info.rtt_us).filter(|rtt| *rtt > 0),
-        app_limited: info.is_app_limited(),
-        notsent: info.notsent(),
-        buffer_full: memory.map(full),
-    }
+/// The moment of a report, by two clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moment {
+    /// Time since 1970, as packets have.
+    pub wall: Time,
+    /// Time since the capture began, by a clock that is never set.
+    pub elapsed: Time,
+}
+
+/// What a [`SocketTable`] keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Samples, and sockets that have ended: for the diagnosis at the end.
+    pub history: bool,
+    /// The readings of the last minute: for reports.
+    pub recent: bool,
 }
 
 /// A socket from its first sight to its end, or until now.
@@ -73,7 +85,7 @@ impl SocketLife {
     }
 
     /// Adds a report at `now`, keeping at most `max_samples` samples.
-    fn add(&mut self, sock: &Sock, now: Time, max_samples: usize) {
+    fn add(&mut self, sock: &Sock, sample: SocketSample, max_samples: usize) {
         // A closing socket reports no congestion control and possibly no counters.
         if sock.info.reported > 0 {
             self.info = sock.info;
@@ -86,7 +98,9 @@ impl SocketLife {
                     i % 2 == 1
                 });
             }
-            self.samples.push(sample(&sock.info, sock.memory, now));
+            if max_samples > 0 {
+                self.samples.push(sample);
+            }
         }
         if !sock.cc.is_empty() {
             self.control.clone_from(&sock.cc);
@@ -95,27 +109,78 @@ impl SocketLife {
     }
 }
 
+/// A socket that is tracked.
+struct Tracked {
+    /// The first report, with the newest inode.
+    sock: Sock,
+    life: SocketLife,
+    recent: Option<Recent>,
+}
+
+impl Tracked {
+    fn describe(&self) -> Option<WatchedConnection> {
+        let life = &self.life;
+        let control = Some(life.control.clone()).filter(|name| !name.is_empty());
+        let mut described = self.recent.as_ref()?.describe((life.local, life.remote), &life.info);
+        (described.control, described.ended) = (control, life.ended);
+        Some(described)
+    }
+}
+
 /// Sockets that are tracked, and those that have ended.
 #[derive(Default)]
 pub struct SocketTable {
-    open: BTreeMap<u64, (Sock, SocketLife)>,
+    keep: Keep,
+    open: BTreeMap<u64, Tracked>,
     ended: Vec<SocketLife>,
     forgotten: u64,
+    /// Sockets that ended since the last report, as of their end.
+    ended_since_report: Vec<WatchedConnection>,
+    /// Number of further such sockets.
+    omitted: u64,
+    /// Time of the last [`SocketTable::finish_pass`]: sockets that appear later were opened later.
+    last_pass: Option<Time>,
 }
 
 impl SocketTable {
-    /// Adds a socket's report at `now`. Returns whether the socket is new.
-    pub fn update(&mut self, sock: &Sock, now: Time) -> bool {
-        let max_samples =
-            (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1)).clamp(MIN_SAMPLES, MAX_SAMPLES);
-        let new = !self.open.contains_key(&sock.cookie);
-        let (_, life) = self.open.entry(sock.cookie).or_insert_with(|| (sock.clone(), SocketLife::new(sock)));
-        life.add(sock, now, max_samples);
+    /// Makes an empty table. With `all_are_new` no socket was open before the capture began.
+    pub fn new(keep: Keep, all_are_new: bool) -> SocketTable {
+        SocketTable { keep, last_pass: all_are_new.then_some(Time::ZERO), ..SocketTable::default() }
+    }
+
+    /// Adds a socket's report. Returns whether the socket is new.
+    pub fn update(&mut self, sock: &Sock, now: Moment) -> bool {
+        let max_samples = match self.keep.history {
+            true => (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1))
+                .clamp(MIN_SAMPLES, MAX_SAMPLES),
+            false => 0,
+        };
+        let sample = sample(&sock.info, sock.memory, now.wall);
+        let (keeps_recent, last_pass) = (self.keep.recent, self.last_pass);
+        let mut new = false;
+        let tracked = self.open.entry(sock.cookie).or_insert_with(|| {
+            new = true;
+            let first = || first_reading(sock, &sample, now.elapsed, last_pass);
+            let recent = keeps_recent.then(|| Recent::new(first()));
+            Tracked { sock: sock.clone(), life: SocketLife::new(sock), recent }
+        });
+        if sock.inode != 0 {
+            tracked.sock.inode = sock.inode;
+        }
+        if let Some(recent) = tracked.recent.as_mut().filter(|_| sock.info.reported > 0) {
+            recent.add(sock, &sample, now.elapsed);
+        }
+        tracked.life.add(sock, sample, max_samples);
         new
     }
 
+    /// Records that all existing sockets have been seen.
+    pub fn finish_pass(&mut self, elapsed: Time) {
+        self.last_pass = Some(elapsed);
+    }
+
     /// Adds a socket's final report. Returns its ends if it was tracked.
-    pub fn record_end(&mut self, sock: &Sock, now: Time) -> Option<(SocketAddr, SocketAddr)> {
+    pub fn record_end(&mut self, sock: &Sock, now: Moment) -> Option<(SocketAddr, SocketAddr)> {
         if !self.open.contains_key(&sock.cookie) {
             return None;
         }
@@ -125,16 +190,55 @@ impl SocketTable {
 
     /// Removes a socket that no longer exists. Returns its ends if it was tracked.
     pub fn remove(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
-        let (_, mut life) = self.open.remove(&cookie)?;
-        life.ended = true;
-        let ends = (life.local, life.remote);
-        self.ended.push(life);
+        let mut tracked = self.open.remove(&cookie)?;
+        tracked.life.ended = true;
+        let ends = (tracked.life.local, tracked.life.remote);
+        if let Some(described) = tracked.describe() {
+            match self.ended_since_report.len() < MAX_ENDED_IN_REPORT {
+                true => self.ended_since_report.push(described),
+                false => self.omitted += 1,
+            }
+        }
+        if self.keep.history {
+            self.ended.push(tracked.life);
+        }
         if self.ended.len() > MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4 {
             self.ended.select_nth_unstable_by_key(MAX_ENDED_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
             self.forgotten += (self.ended.len() - MAX_ENDED_SOCKETS) as u64;
             self.ended.truncate(MAX_ENDED_SOCKETS);
         }
         Some(ends)
+    }
+
+    /// Describes each socket that is open or has ended since the last report, and returns the number of those
+    /// that were left out.
+    pub fn describe(&self) -> (Vec<WatchedConnection>, u64) {
+        let open = self.open.values().filter_map(Tracked::describe);
+        (open.chain(self.ended_since_report.iter().cloned()).collect(), self.omitted)
+    }
+
+    /// Begins the time of the next report.
+    pub fn advance(&mut self) {
+        self.open.values_mut().filter_map(|tracked| tracked.recent.as_mut()).for_each(Recent::advance);
+        self.ended_since_report.clear();
+        self.omitted = 0;
+    }
+
+    /// Whether a socket's process should be searched for.
+    pub fn needs_owners(&self) -> bool {
+        let unknown = |recent: &Recent| recent.process.is_none() && recent.searches < MAX_SEARCHES;
+        self.open.values().any(|t| t.sock.inode != 0 && t.recent.as_ref().is_some_and(unknown))
+    }
+
+    /// Gives sockets their processes; `owner` finds one by a socket's inode.
+    pub fn set_owners(&mut self, mut owner: impl FnMut(u32) -> Option<SocketProcess>) {
+        for tracked in self.open.values_mut().filter(|t| t.sock.inode != 0) {
+            let Some(recent) = &mut tracked.recent else { continue };
+            if recent.process.is_none() && recent.searches < MAX_SEARCHES {
+                recent.process = owner(tracked.sock.inode);
+                recent.searches += 1;
+            }
+        }
     }
 
     /// Whether a socket is tracked.
@@ -144,12 +248,12 @@ impl SocketTable {
 
     /// Returns the inodes of tracked sockets.
     pub fn inodes(&self) -> impl Iterator<Item = u32> {
-        self.open.values().map(|(sock, _)| sock.inode)
+        self.open.values().map(|tracked| tracked.sock.inode)
     }
 
     /// Returns the tracked sockets, as first seen.
     pub fn open(&self) -> impl Iterator<Item = &Sock> {
-        self.open.values().map(|(sock, _)| sock)
+        self.open.values().map(|tracked| &tracked.sock)
     }
 
     /// Returns the number of tracked sockets.
@@ -159,14 +263,30 @@ impl SocketTable {
 
     /// Returns all sockets, and the number of forgotten ones.
     pub fn finish(self) -> (Vec<SocketLife>, u64) {
-        let open = self.open.into_values().map(|(_, life)| life);
+        let open = self.open.into_values().map(|tracked| tracked.life);
         (self.ended.into_iter().chain(open).collect(), self.forgotten)
+    }
+}
+
+/// Returns the counters from which a new socket's periods begin: 0 if it was opened since the last sampling,
+/// otherwise the current ones, because what it did before does not belong to the watched time.
+fn first_reading(sock: &Sock, sample: &SocketSample, now: Time, last_pass: Option<Time>) -> Reading {
+    let busy_us = sample.times_us.map_or(0, |[busy, ..]| busy);
+    match last_pass {
+        Some(last) if busy_us <= now.since(last).as_nanos() / 1000 + MAX_YOUNG_US => Reading::zero(last),
+        _ => Reading::of(sock, sample, now, &Reading::zero(now)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KEEP_ALL: Keep = Keep { history: true, recent: true };
+
+    fn at(ns: u64) -> Moment {
+        Moment { wall: Time::from_nanos(ns), elapsed: Time::from_nanos(ns) }
+    }
 
     fn sock(cookie: u64, acked: u64) -> Sock {
         let info =
@@ -178,17 +298,17 @@ mod tests {
 
     #[test]
     fn a_long_lived_socket_keeps_its_first_and_last_sample() {
-        let mut table = SocketTable::default();
+        let mut table = SocketTable::new(KEEP_ALL, false);
         for i in 0..10_000 {
-            assert_eq!(table.update(&sock(7, i), Time::from_nanos(i)), i == 0);
+            assert_eq!(table.update(&sock(7, i), at(i)), i == 0);
         }
         let last = Sock {
             info: TcpInfo { bytes_acked: 10_000, ..sock(7, 0).info },
             cc: String::new(),
             ..sock(7, 0)
         };
-        assert!(table.record_end(&last, Time::from_nanos(10_000)).is_some());
-        assert!(table.record_end(&last, Time::ZERO).is_none(), "it ended");
+        assert!(table.record_end(&last, at(10_000)).is_some());
+        assert!(table.record_end(&last, at(0)).is_none(), "it ended");
         let (lives, forgotten) = table.finish();
         let samples = &lives[0].samples;
         assert!((MAX_SAMPLES / 2..=MAX_SAMPLES).contains(&samples.len()), "{}", samples.len());
@@ -198,24 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_full_until_a_third_of_its_data_would_fit() {
-        let full = |queued| {
-            let memory = Some(SocketMemory { queued, send_limit: 131_072, ..SocketMemory::default() });
-            sample(&TcpInfo::default(), memory, Time::ZERO).buffer_full
-        };
-        assert_eq!(
-            [full(0), full(87_000), full(87_400), full(140_000)].map(Option::unwrap),
-            [false, false, true, true]
-        );
-        assert_eq!(sample(&TcpInfo::default(), None, Time::ZERO).buffer_full, None);
-    }
-
-    #[test]
     fn the_sockets_with_the_most_bytes_are_kept() {
-        let mut table = SocketTable::default();
+        let mut table = SocketTable::new(KEEP_ALL, false);
         let all = 3 * MAX_ENDED_SOCKETS as u64;
         for i in 1..=all {
-            table.update(&sock(i, i), Time::ZERO);
+            table.update(&sock(i, i), at(0));
             table.remove(i);
         }
         let (lives, forgotten) = table.finish();
@@ -225,5 +332,56 @@ mod tests {
             lives.iter().any(|l| l.bytes() == all)
                 && lives.iter().all(|l| l.bytes() > MAX_ENDED_SOCKETS as u64)
         );
+    }
+
+    #[test]
+    fn bytes_count_from_the_opening_if_it_was_watched() {
+        let second = 1_000_000_000;
+        let sent = |all_are_new: bool| {
+            let mut table = SocketTable::new(KEEP_ALL, all_are_new);
+            table.update(&sock(1, 5_000), at(second));
+            table.finish_pass(at(second).elapsed);
+            table.update(&sock(1, 6_000), at(2 * second));
+            table.update(&sock(2, 700), at(2 * second));
+            // Its busy time is longer than it can have been open.
+            let old = TcpInfo { busy_us: 9_000_000, ..sock(3, 80).info };
+            table.update(&Sock { info: old, ..sock(3, 80) }, at(2 * second));
+            let (all, omitted) = table.describe();
+            assert_eq!(omitted, 0);
+            all.iter().map(|c| c.last_second.sent_bytes).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(false), [1_000, 700, 0]);
+        assert_eq!(sent(true), [6_000, 700, 0]);
+    }
+
+    #[test]
+    fn a_socket_that_ends_is_in_the_next_report_only() {
+        let mut table = SocketTable::new(Keep { history: false, recent: true }, true);
+        table.update(&sock(1, 5_000), at(1));
+        table.advance();
+        table.record_end(&sock(1, 9_000), at(2));
+        let (all, _) = table.describe();
+        assert_eq!((all.len(), all[0].ended, all[0].last_second.sent_bytes), (1, true, 4_000));
+        table.advance();
+        assert!(table.describe().0.is_empty());
+        assert!(table.finish().0.is_empty(), "no history is kept");
+    }
+
+    #[test]
+    fn a_process_is_searched_for_a_limited_number_of_times() {
+        let mut table = SocketTable::new(KEEP_ALL, true);
+        table.update(&sock(1, 1), at(1));
+        table.update(&sock(2, 1), at(1));
+        table.update(&Sock { inode: 0, ..sock(3, 1) }, at(1));
+        let mut asked = Vec::new();
+        while table.needs_owners() {
+            table.set_owners(|inode| {
+                asked.push(inode);
+                (inode == 1).then(|| SocketProcess { pid: 4711, name: "curl".into() })
+            });
+        }
+        assert_eq!(asked, [1, 2, 2]);
+        let names: Vec<_> = table.describe().0.into_iter().map(|c| c.process.map(|p| p.pid)).collect();
+        assert_eq!(names, [Some(4711), None, None]);
     }
 }

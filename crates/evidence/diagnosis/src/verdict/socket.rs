@@ -21,7 +21,7 @@ use crate::limiter::seconds;
 use result::RttSummary;
 use result::diagnosis::{
     CaptureInfo, CaptureNeed, Cause, CauseShare, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis, Guess, Measures,
-    SocketAccount, SocketSample,
+    SenderTime, SocketAccount, SocketSample,
 };
 use std::collections::BTreeMap;
 use track::{Endpoint, Track};
@@ -259,24 +259,22 @@ impl SocketFacts {
         if bytes <= 1 || duration <= 0.0 {
             return None;
         }
-        let part = |cause, s: Option<f64>| {
-            let seconds = s.unwrap_or(0.0).clamp(0.0, duration);
-            CauseShare { cause, share: seconds / duration, seconds }
+        let part = |cause, seconds: f64| CauseShare { cause, share: seconds / duration, seconds };
+        let counted = [Counted::Busy, Counted::Window, Counted::Buffer].map(|what| self.counted(what));
+        let counted = match counted {
+            [Some(busy), Some(window), Some(buffer)] => Some([busy, window, buffer]),
+            _ => None,
         };
-        let [busy, window] = [Counted::Busy, Counted::Window].map(|what| self.counted(what));
-        let waits = self.share_of(SocketSample::waits_for_room).map(|share| share * duration);
-        let buffer = [self.counted(Counted::Buffer), waits].into_iter().flatten().reduce(f64::max);
-        // Busy time without either limit: the network may have held what the application does not explain.
-        let moving = busy.map(|busy| (busy - window.unwrap_or(0.0) - buffer.unwrap_or(0.0)).max(0.0));
-        let little =
-            moving.zip(self.share_of(SocketSample::writes_little)).map_or(0.0, |(s, share)| s * share);
+        let [waiting, little] =
+            [SocketSample::waits_for_room, SocketSample::writes_little].map(|holds| self.share_of(holds));
+        let time = SenderTime::divide(duration, counted, waiting, little);
         let mut causes = vec![
-            part(Cause::ReceiveWindow, window),
-            part(Cause::SendBuffer, buffer.map(|s| s.min(duration - window.unwrap_or(0.0)))),
-            part(Cause::Application, busy.map(|busy| duration - busy + little)),
+            part(Cause::ReceiveWindow, time.receive_window),
+            part(Cause::SendBuffer, time.send_buffer),
+            part(Cause::Application, time.application),
+            // The counters cannot tell what in the network limits.
+            part(Cause::Unknown, time.network + time.unknown),
         ];
-        let rest = duration - causes.iter().map(|c| c.seconds).sum::<f64>();
-        causes.push(part(Cause::Unknown, Some(rest)));
         causes.retain(|c| c.seconds > 0.0);
         causes.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let goodput = bytes as f64 * 8e-6 / duration;

@@ -48,6 +48,8 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         time: args.time.map(|span| Duration::from_nanos(span.as_nanos())),
         ended: ended(&child),
         write: writer(written.as_ref())?,
+        report: None,
+        keep: true,
     };
     let capture = Watch::open(options)?;
     lab::catch_interrupts();
@@ -75,6 +77,8 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
         time: args.time.map(|span| Duration::from_nanos(span.as_nanos())),
         ended: ended(&SharedChild::default()),
         write: writer(written.as_ref())?,
+        report: None,
+        keep: true,
     };
     let capture = Watch::open(options)?;
     if let Some(why) = capture.without_packets() {
