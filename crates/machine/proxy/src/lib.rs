@@ -13,10 +13,12 @@ mod address;
 mod balance;
 mod client_slots;
 mod config;
+pub mod exposition;
 mod first_bytes;
 mod header;
 mod health;
 mod hello;
+pub mod http;
 mod pair_status;
 
 pub use address::{HostPort, IpNetwork, ListenAt, allows_address, plain};

@@ -1,6 +1,7 @@
 //! Reports of a proxy: Prometheus' text format 0.0.4, JSON, and tables for people. They are rendered from a
 //! view of its state.
 
+use crate::exposition::{head, label};
 use crate::pair_status::{PairLinkView, StatusTable};
 use crate::shared::ProxyShared;
 use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
@@ -59,15 +60,6 @@ impl StatusView {
             resident_bytes: linux::process::resident(),
         }
     }
-}
-
-/// Escapes a label's value (backslash, quote and line end).
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 /// Names of the sides, by index.

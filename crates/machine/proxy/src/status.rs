@@ -1,19 +1,13 @@
-//! Metrics and status page over plain HTTP, on a loopback address: one request per connection, one at a time,
-//! read-only.
+//! Metrics and status page over plain HTTP, on a loopback address.
 
 use crate::background::continue_after_tick;
 use crate::error::ProxyError;
+use crate::exposition::CONTENT_TYPE;
+use crate::http::{HttpAnswer, TEXT, answer, requested_path};
 use crate::metrics::{StatusView, json_text, metrics_text, summary, tables};
 use crate::pair_status::StatusPage;
 use crate::shared::ProxyShared;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
-
-/// Longest accepted request, bytes.
-const MAX_REQUEST: usize = 8 << 10;
-/// Timeout of reading or writing.
-const TIMEOUT: Duration = Duration::from_secs(2);
+use std::net::{SocketAddr, TcpListener};
 
 pub fn listen(address: SocketAddr) -> Result<TcpListener, ProxyError> {
     let failed = |error| ProxyError::Listen { at: format!("status {address}"), error };
@@ -27,62 +21,19 @@ pub fn serve(shared: &ProxyShared, listener: &TcpListener) {
     while continue_after_tick(shared) {
         while let Ok((mut stream, _)) = listener.accept() {
             // A client that sends no request or reads no answer only harms itself.
-            let _ = answer(shared, &mut stream);
+            let _ = answer(&mut stream, |request| respond(request, shared.page(), || StatusView::of(shared)));
         }
     }
 }
 
-fn answer(shared: &ProxyShared, stream: &mut TcpStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < MAX_REQUEST {
-        match stream.read(&mut piece)? {
-            0 => break,
-            n => request.extend_from_slice(&piece[..n]),
-        }
-    }
-    let request = String::from_utf8_lossy(&request);
-    let (status, kind, body) = respond(&request, shared.page(), || StatusView::of(shared));
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
-         Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
-         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    if !request.starts_with("HEAD ") {
-        stream.write_all(body.as_bytes())?;
-    }
-    stream.flush()
-}
-
-/// Returns status line, content type and body for a request.
-fn respond(
-    request: &str,
-    page: Option<StatusPage>,
-    view: impl Fn() -> StatusView,
-) -> (&'static str, &'static str, String) {
-    const TEXT: &str = "text/plain; charset=utf-8";
-    let mut lines = request.split("\r\n");
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    if !matches!(method, "GET" | "HEAD") {
-        return ("405 Method Not Allowed", TEXT, "GET and HEAD only\n".into());
-    }
-    // After DNS rebinding, a foreign page's request still carries its own host name.
-    let host = lines.find_map(|l| l.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case("host")));
-    let host = host.map_or("localhost", |(_, v)| v.trim());
-    let name =
-        host.rsplit_once(':').filter(|(_, p)| p.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(n, _)| n);
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    if name != "localhost" && !address.is_ok_and(|a| a.is_loopback()) {
-        return ("421 Misdirected Request", TEXT, "only for loopback addresses\n".into());
-    }
-    match (path.split('?').next().unwrap_or_default(), page) {
-        ("/metrics", _) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_text(&view())),
+/// Returns the answer to a request.
+fn respond(request: &str, page: Option<StatusPage>, view: impl Fn() -> StatusView) -> HttpAnswer {
+    let path = match requested_path(request, true) {
+        Ok(path) => path,
+        Err(refusal) => return refusal,
+    };
+    match (path, page) {
+        ("/metrics", _) => ("200 OK", CONTENT_TYPE, metrics_text(&view())),
         ("/status.json", _) => ("200 OK", "application/json", json_text(&view())),
         ("/", Some(page)) => {
             let view = view();

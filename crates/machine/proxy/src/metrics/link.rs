@@ -1,4 +1,5 @@
-use super::{head, label, one_decimal, state};
+use super::{one_decimal, state};
+use crate::exposition::{head, label};
 use crate::pair_status::{PairLinkView, StatusTable};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
