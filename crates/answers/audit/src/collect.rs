@@ -6,6 +6,7 @@
 
 mod container;
 mod container_name;
+mod containers;
 mod devices;
 mod filter;
 mod htb;
@@ -13,6 +14,8 @@ mod list;
 mod namespaces;
 mod procfs;
 mod sock_diag;
+
+pub use containers::{ContainerProcess, find_container};
 
 use crate::facts::{HostFacts, NamespaceFacts, TcpMemory};
 use linux::namespace::within;

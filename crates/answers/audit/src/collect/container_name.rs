@@ -27,9 +27,15 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Length limit of a name: Kubernetes' limit, that of a DNS name (RFC 1123 section 2.1).
 const MAX_NAME_BYTES: usize = 253;
 
+/// Returns the name of a container that a process is in; `None` if it is in none of the known files.
+pub fn of_process(container: &ContainerGroup, pid: u32) -> Option<String> {
+    let mounts = std::fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    name_of_container(container, &mounts)
+}
+
 /// Returns a name such as `docker web`; `None` where the engine's files do not have it or cannot be read.
 /// `mounts` is the `/proc/PID/mountinfo` of a process in the container.
-pub fn name_of_container(container: &ContainerGroup, mounts: &str) -> Option<String> {
+fn name_of_container(container: &ContainerGroup, mounts: &str) -> Option<String> {
     let ContainerGroup { engine, id } = container;
     let name = match *engine {
         "docker" => docker(id, mounts),

@@ -40,10 +40,10 @@ pub struct FoundNamespaces {
 
 /// A process with a readable namespace.
 #[derive(Clone, Debug)]
-struct SeenProcess {
-    pid: u32,
+pub struct SeenProcess {
+    pub pid: u32,
     name: String,
-    container: Option<ContainerGroup>,
+    pub container: Option<ContainerGroup>,
 }
 
 /// Finds the namespaces: longfat's own first, then those of processes by the smallest process id, then named
@@ -67,10 +67,9 @@ pub fn find() -> FoundNamespaces {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for inode in inodes {
         let inside = by_inode.get(&inode).map(Vec::as_slice).unwrap_or_default();
-        let container_name = inside.iter().find_map(|p| {
-            let mounts = || fs::read_to_string(format!("/proc/{}/mountinfo", p.pid)).unwrap_or_default();
-            p.container.as_ref().and_then(|c| container_name::name_of_container(c, &mounts()))
-        });
+        let container_name = inside
+            .iter()
+            .find_map(|p| p.container.as_ref().and_then(|c| container_name::of_process(c, p.pid)));
         let mut namespace = build(inode, inode == own, (inside, container_name), named.get(&inode));
         // Number containers that have the same name.
         let count = names.entry(namespace.name.clone()).or_default();
@@ -137,7 +136,7 @@ impl FoundNamespace {
 
 /// Returns the processes by the inode of their namespace, and the number of processes that could not be
 /// inspected.
-fn processes() -> (BTreeMap<u64, Vec<SeenProcess>>, u32) {
+pub fn processes() -> (BTreeMap<u64, Vec<SeenProcess>>, u32) {
     let mut by_inode: BTreeMap<u64, Vec<SeenProcess>> = BTreeMap::new();
     let mut hidden = 0;
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
