@@ -65,6 +65,8 @@ impl TestCapture {
                 move || ended.load(Relaxed)
             }),
             write: Some(Box::new(kept.clone())),
+            report: None,
+            keep: true,
         };
         let watch = Watch::open(options).map_err(|e| e.to_string())?;
         if let Some(why) = watch.without_packets() {
