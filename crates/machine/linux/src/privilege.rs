@@ -44,6 +44,12 @@ pub fn keep_only_inspection_capabilities() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
+/// Permanently drops all capabilities of the calling thread. No program that it starts gains any.
+pub fn keep_no_capabilities() -> io::Result<()> {
+    keep_only(CapabilitySet::empty())?;
+    Ok(set_no_new_privs(true)?)
+}
+
 /// Permanently drops every privilege of the calling thread: afterwards no program gains any capability,
 /// whatever its file says. Switches to `user` (uid, gid) if given, and drops root's groups if `drop_groups`.
 /// May be called between `clone` and `execve`: the C library's own functions would wait for threads that the

@@ -2,7 +2,7 @@
 //!
 //! All counters are cumulative, so a period is the difference of two readings, however many samples lie
 //! between them or were missed. A connection holds the readings of its last report and of the last minute,
-//! one every [`MARK_INTERVAL`]: some 1.5 kB.
+//! one every [`MARK_INTERVAL`]: some 1.7 kB.
 
 use linux::sock_diag::{Sock, SocketMemory};
 use linux::tcp_info::TcpInfo;
@@ -77,7 +77,11 @@ impl Reading {
         );
         let sent_bytes = later.acked.saturating_sub(self.acked);
         let received_bytes = later.received.saturating_sub(self.received);
-        let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
+        // Bits per second are exact enough.
+        let mbps = |bytes: u64| match seconds > 0.0 {
+            true => (bytes as f64 * 8.0 / seconds).round() / 1e6,
+            false => 0.0,
+        };
         let is_idle = sent_bytes + received_bytes == 0 && counted.is_some_and(|[busy, ..]| busy == 0.0);
         let limit = match () {
             () if is_idle => SenderLimit::Idle,
@@ -173,6 +177,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::watch::main_limit;
 
     /// A socket's report: seconds of busy time, of a full window and of a full buffer, and bytes sent and
     /// received.
@@ -219,8 +224,8 @@ mod tests {
         let s = a.sender_s;
         assert_eq!((s.receive_window, s.send_buffer, s.network), (1.5, 0.25, 0.25));
         assert_eq!((s.application, s.unknown), (0.0, 0.0));
-        assert_eq!(a.share_of_limit(), Some(0.75));
         assert_eq!(a.seconds_of_limits(), [1.5, 0.25, 0.0, 0.25, 0.0, 0.0, 0.0]);
+        assert_eq!(main_limit(&a.seconds_of_limits()), Some((SenderLimit::ReceiveWindow, 0.75)));
     }
 
     #[test]

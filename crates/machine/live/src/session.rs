@@ -56,6 +56,8 @@ pub enum LiveTarget {
     Host,
     /// The connections of a process and its descendants.
     Process(u32),
+    /// All connections in the network namespace of a process, until it and its connections have ended.
+    Namespace(u32),
 }
 
 /// Options of a live capture.
@@ -199,7 +201,7 @@ impl LiveCapture {
         let (device, filter, keep) = (options.device.as_deref(), &options.filter, options.keep);
         let opened = match options.target {
             LiveTarget::Host => open(device, filter, keep)?,
-            LiveTarget::Process(pid) => {
+            LiveTarget::Process(pid) | LiveTarget::Namespace(pid) => {
                 let failed = |e| LiveError::Process(pid, e);
                 let path = format!("/proc/{pid}/ns/net");
                 fs::metadata(format!("/proc/{pid}")).map_err(failed)?;
@@ -225,7 +227,7 @@ impl LiveCapture {
         };
         let account = Arc::new(Mutex::new(LiveAccount { packets, begin, ..LiveAccount::default() }));
         let tree = match options.target {
-            LiveTarget::Host => None,
+            LiveTarget::Host | LiveTarget::Namespace(_) => None,
             LiveTarget::Process(pid) => Some(ProcessTree::new(pid)),
         };
         let start = Instant::now();
@@ -338,9 +340,16 @@ impl LiveCapture {
         let _ = self.diag.ended(&mut ended);
         let at = self.moment();
         for sock in &ended {
-            if let Some(ends) = self.table.record_end(sock, at) {
+            // Of a process's sockets only those are known that were found while they were open.
+            let counts_all = self.tree.is_none()
+                && sock.remote.port() != 0
+                && self.options.filter.matches(sock.local, sock.remote);
+            if let Some(ends) = self.table.record_end(sock, at, counts_all) {
                 self.ended_connections.push_back((Instant::now(), ends));
             }
+        }
+        if let LiveTarget::Namespace(pid) = self.options.target {
+            self.is_alive = fs::metadata(format!("/proc/{pid}/ns/net")).is_ok();
         }
         let Some(tree) = &mut self.tree else { return };
         self.is_alive = tree.update();
@@ -383,7 +392,8 @@ impl LiveCapture {
         });
         let seconds = now.duration_since(self.last_report).as_secs_f64();
         let mbps = |bytes: fn(&Activity) -> u64| {
-            connections.iter().map(|c| bytes(&c.last_second)).sum::<u64>() as f64 * 8e-6 / seconds.max(1e-3)
+            let sum: u64 = connections.iter().map(|c| bytes(&c.last_second)).sum();
+            (sum as f64 * 8.0 / seconds.max(1e-3)).round() / 1e6
         };
         let report = WatchReport {
             schema: WATCH_SCHEMA.into(),
@@ -420,7 +430,7 @@ impl LiveCapture {
                 Ok(Some(again)) => _ = self.table.update(&again, at),
                 Ok(None) => self
                     .ended_connections
-                    .extend(self.table.remove(sock.cookie).map(|ends| (Instant::now(), ends))),
+                    .extend(self.table.miss(sock.cookie).map(|ends| (Instant::now(), ends))),
                 Err(_) => {}
             }
         }
@@ -452,7 +462,7 @@ impl LiveCapture {
         }
         let missing: Vec<u64> = self.table.open().map(|s| s.cookie).filter(|c| !there.contains(c)).collect();
         for cookie in missing {
-            self.ended_connections.extend(self.table.remove(cookie).map(|ends| (Instant::now(), ends)));
+            self.ended_connections.extend(self.table.miss(cookie).map(|ends| (Instant::now(), ends)));
         }
         self.table.finish_pass(at.elapsed);
     }

@@ -20,7 +20,9 @@ const MAX_TOTAL_SAMPLES: usize = 1 << 17;
 /// Maximum number of ended sockets to keep.
 pub const MAX_ENDED_SOCKETS: usize = 4096;
 /// Maximum number of sockets that ended since the last report and are in the next one.
-const MAX_ENDED_IN_REPORT: usize = 1 << 13;
+const MAX_ENDED_IN_REPORT: usize = 1 << 15;
+/// Maximum number of open sockets that are in reports: some 60 MB. The others are counted.
+const MAX_IN_REPORT: usize = 1 << 15;
 /// Number of searches after which a socket's process counts as unknown.
 const MAX_SEARCHES: u8 = 2;
 /// A connection that was first seen and has been busy for longer than since the last sampling, by more than
@@ -115,6 +117,8 @@ struct Tracked {
     sock: Sock,
     life: SocketLife,
     recent: Option<Recent>,
+    /// Whether it was gone at the last sampling.
+    is_missing: bool,
 }
 
 impl Tracked {
@@ -156,14 +160,16 @@ impl SocketTable {
             false => 0,
         };
         let sample = sample(&sock.info, sock.memory, now.wall);
-        let (keeps_recent, last_pass) = (self.keep.recent, self.last_pass);
+        let keeps_recent = self.keep.recent && self.open.len() < MAX_IN_REPORT;
+        let last_pass = self.last_pass;
         let mut new = false;
         let tracked = self.open.entry(sock.cookie).or_insert_with(|| {
             new = true;
             let first = || first_reading(sock, &sample, now.elapsed, last_pass);
             let recent = keeps_recent.then(|| Recent::new(first()));
-            Tracked { sock: sock.clone(), life: SocketLife::new(sock), recent }
+            Tracked { sock: sock.clone(), life: SocketLife::new(sock), recent, is_missing: false }
         });
+        tracked.is_missing = false;
         if sock.inode != 0 {
             tracked.sock.inode = sock.inode;
         }
@@ -179,26 +185,54 @@ impl SocketTable {
         self.last_pass = Some(elapsed);
     }
 
-    /// Adds a socket's final report. Returns its ends if it was tracked.
-    pub fn record_end(&mut self, sock: &Sock, now: Moment) -> Option<(SocketAddr, SocketAddr)> {
-        if !self.open.contains_key(&sock.cookie) {
-            return None;
+    /// Adds a socket's final report. Returns its ends if it was tracked. With `counts_all`, one that was
+    /// opened and closed between two samplings is in the next report.
+    pub fn record_end(
+        &mut self,
+        sock: &Sock,
+        now: Moment,
+        counts_all: bool,
+    ) -> Option<(SocketAddr, SocketAddr)> {
+        if self.open.contains_key(&sock.cookie) {
+            self.update(sock, now);
+            return self.remove(sock.cookie);
         }
-        self.update(sock, now);
-        self.remove(sock.cookie)
+        let was_open = self.last_pass.is_some() && sock.info.reported > 0;
+        if counts_all && self.keep.recent && was_open {
+            let sample = sample(&sock.info, sock.memory, now.wall);
+            let mut recent = Recent::new(first_reading(sock, &sample, now.elapsed, self.last_pass));
+            recent.add(sock, &sample, now.elapsed);
+            let life = SocketLife { ended: true, ..SocketLife::new(sock) };
+            let ended = Tracked { sock: sock.clone(), life, recent: Some(recent), is_missing: true };
+            self.report_end(ended.describe());
+        }
+        None
+    }
+
+    /// Notes that a socket was gone at a sampling. Its final report may still come, so it is removed only if
+    /// it was gone at the sampling before too. Returns its ends in that case.
+    pub fn miss(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
+        let tracked = self.open.get_mut(&cookie)?;
+        if std::mem::replace(&mut tracked.is_missing, true) { self.remove(cookie) } else { None }
+    }
+
+    /// Keeps an ended socket for the next report.
+    fn report_end(&mut self, described: Option<WatchedConnection>) {
+        match described {
+            Some(described) if self.ended_since_report.len() < MAX_ENDED_IN_REPORT => {
+                self.ended_since_report.push(described);
+            }
+            Some(_) => self.omitted += 1,
+            None => {}
+        }
     }
 
     /// Removes a socket that no longer exists. Returns its ends if it was tracked.
-    pub fn remove(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
+    fn remove(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
         let mut tracked = self.open.remove(&cookie)?;
         tracked.life.ended = true;
         let ends = (tracked.life.local, tracked.life.remote);
-        if let Some(described) = tracked.describe() {
-            match self.ended_since_report.len() < MAX_ENDED_IN_REPORT {
-                true => self.ended_since_report.push(described),
-                false => self.omitted += 1,
-            }
-        }
+        self.report_end(tracked.describe());
         if self.keep.history {
             self.ended.push(tracked.life);
         }
@@ -213,8 +247,9 @@ impl SocketTable {
     /// Describes each socket that is open or has ended since the last report, and returns the number of those
     /// that were left out.
     pub fn describe(&self) -> (Vec<WatchedConnection>, u64) {
-        let open = self.open.values().filter_map(Tracked::describe);
-        (open.chain(self.ended_since_report.iter().cloned()).collect(), self.omitted)
+        let open: Vec<WatchedConnection> = self.open.values().filter_map(Tracked::describe).collect();
+        let omitted = self.omitted + (self.open.len() - open.len()) as u64;
+        (open.into_iter().chain(self.ended_since_report.iter().cloned()).collect(), omitted)
     }
 
     /// Begins the time of the next report.
@@ -307,8 +342,8 @@ mod tests {
             cc: String::new(),
             ..sock(7, 0)
         };
-        assert!(table.record_end(&last, at(10_000)).is_some());
-        assert!(table.record_end(&last, at(0)).is_none(), "it ended");
+        assert!(table.record_end(&last, at(10_000), false).is_some());
+        assert!(table.record_end(&last, at(0), false).is_none(), "it ended");
         let (lives, forgotten) = table.finish();
         let samples = &lives[0].samples;
         assert!((MAX_SAMPLES / 2..=MAX_SAMPLES).contains(&samples.len()), "{}", samples.len());
@@ -359,12 +394,38 @@ mod tests {
         let mut table = SocketTable::new(Keep { history: false, recent: true }, true);
         table.update(&sock(1, 5_000), at(1));
         table.advance();
-        table.record_end(&sock(1, 9_000), at(2));
+        table.record_end(&sock(1, 9_000), at(2), true);
         let (all, _) = table.describe();
         assert_eq!((all.len(), all[0].ended, all[0].last_second.sent_bytes), (1, true, 4_000));
         table.advance();
         assert!(table.describe().0.is_empty());
         assert!(table.finish().0.is_empty(), "no history is kept");
+    }
+
+    #[test]
+    fn a_socket_is_counted_once_however_its_end_is_seen() {
+        let sent = |table: &SocketTable| -> u64 {
+            table.describe().0.iter().map(|c| c.last_second.sent_bytes).sum()
+        };
+        let keep = Keep { history: false, recent: true };
+        let mut table = SocketTable::new(keep, true);
+        table.update(&sock(1, 5_000), at(1));
+        // Gone at a sampling, and then its final report.
+        assert_eq!((table.miss(1), table.len()), (None, 1));
+        assert!(table.record_end(&sock(1, 9_000), at(2), true).is_some());
+        assert_eq!((sent(&table), table.len()), (9_000, 0));
+        // Gone without a final report.
+        table.update(&sock(2, 50), at(3));
+        assert!(table.miss(2).is_none() && table.miss(2).is_some() && table.miss(2).is_none());
+        assert_eq!(sent(&table), 9_050);
+        // Opened and closed between two samplings.
+        assert!(table.record_end(&sock(3, 7), at(4), false).is_none());
+        assert!(table.record_end(&sock(4, 6), at(4), true).is_none());
+        assert_eq!(sent(&table), 9_056);
+        // Nothing is known of what ended before the first sampling.
+        let mut table = SocketTable::new(keep, false);
+        table.record_end(&sock(5, 7), at(1), true);
+        assert_eq!(sent(&table), 0);
     }
 
     #[test]
