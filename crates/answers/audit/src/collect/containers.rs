@@ -41,7 +41,8 @@ pub fn find_container(name: &str) -> Result<ContainerProcess, String> {
             all.push(ContainerProcess { name, id: group.id, pid: process.pid, shares_network });
         }
     }
-    let hidden = (hidden > 0).then_some(" among the processes that this user may see (root sees all)");
+    let hidden =
+        (hidden > 0).then_some(" among the processes that longfat may see (CAP_SYS_PTRACE shows all)");
     chosen(name, &all, hidden.unwrap_or_default())
 }
 
