@@ -57,7 +57,7 @@ static GROUPS: [Group; 11] = [
     ),
     tests(
         "result",
-        "docs/{result,diagnosis,reproduction,measure}.schema.json, the references in docs/result-schema.md and docs/diagnosis-schema.md",
+        "docs/{result,diagnosis,reproduction,measure,watch}.schema.json, the references in docs/result-schema.md and docs/diagnosis-schema.md",
         &["longfat-app", "--lib", "--test", "app", "generated"],
     ),
     tests("fit", "docs/fit.schema.json", &["longfat-fit", "--lib", "committed_schema"]),

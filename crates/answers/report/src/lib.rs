@@ -24,6 +24,7 @@ mod summary;
 mod table;
 mod trust;
 mod warnings;
+pub mod watch;
 mod width;
 
 pub use advice::{advice, commands};

@@ -7,6 +7,11 @@ use std::net::SocketAddr;
 /// Name and version of the format of a [`WatchReport`].
 pub const WATCH_SCHEMA: &str = "longfat-watch/1";
 
+/// The JSON Schema (draft 7) of a [`WatchReport`]: `docs/watch.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/watch.schema.json")
+}
+
 /// What limits the sender of a connection, by its own kernel's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -80,7 +85,7 @@ pub struct Activity {
     pub dropped_packets: Option<u64>,
     /// What limited this host's sending for how many of the `seconds`.
     pub sender_s: SenderTime,
-    /// What limited the direction with more bytes for the longest time.
+    /// What limited the direction with more bytes, for the longest part of the time.
     pub limit: SenderLimit,
 }
 
@@ -100,12 +105,19 @@ impl Activity {
             _ => [s.receive_window, s.send_buffer, s.application, s.network, 0.0, 0.0, s.unknown],
         }
     }
+}
 
-    /// Returns the share of the time that had the limit `limit`, 0 to 1; `None` without any time.
-    pub fn share_of_limit(&self) -> Option<f64> {
-        let seconds = self.seconds_of_limits()[self.limit as usize];
-        (self.seconds > 0.0).then(|| (seconds / self.seconds).clamp(0.0, 1.0))
+/// Returns the limit with the longest time of the `seconds` of each in [`SenderLimit::ALL`], and its share of
+/// the time in which there was something to send, 0 to 1. `None` without any time.
+pub fn main_limit(seconds: &[f64; SenderLimit::ALL.len()]) -> Option<(SenderLimit, f64)> {
+    let idle = SenderLimit::Idle as usize;
+    let total = seconds.iter().enumerate().filter(|(i, _)| *i != idle).map(|(_, s)| s).sum::<f64>();
+    if total <= 0.0 {
+        return (seconds[idle] > 0.0).then_some((SenderLimit::Idle, 1.0));
     }
+    let active = SenderLimit::ALL.into_iter().filter(|limit| *limit != SenderLimit::Idle);
+    let longest = active.max_by(|a, b| seconds[*a as usize].total_cmp(&seconds[*b as usize]))?;
+    Some((longest, seconds[longest as usize] / total))
 }
 
 /// A process that holds a socket.

@@ -12,6 +12,7 @@ const MARK: &str = "<!-- What follows is generated: cargo xtask bless -->\n";
 fn the_committed_schemas_are_the_generated_ones() {
     xtask::compare("docs/result.schema.json", &result::schema_text::<result::Run>());
     xtask::compare("docs/diagnosis.schema.json", &result::schema_text::<result::Diagnosis>());
+    xtask::compare("docs/watch.schema.json", &result::schema_text::<result::watch::WatchReport>());
 }
 
 /// Number of words up to which an enum is listed inline; longer ones have their own table.
