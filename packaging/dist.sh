@@ -129,9 +129,11 @@ debian() {
         install -D -m 644 "$work/help/completions/_$name" "$tree/usr/share/zsh/vendor-completions/_$name"
         install -D -m 644 "$work/help/completions/$name.fish" "$tree/usr/share/fish/vendor_completions.d/$name.fish"
     done
-    for unit in longfat-pair.service longfat-proxy.service longfat-proxy.socket longfat-serve.service; do
+    for unit in longfat-pair.service longfat-proxy.service longfat-proxy.socket longfat-serve.service \
+        longfat-watch.service; do
         sed s,/usr/local/bin/,/usr/bin/, packaging/$unit >"$tree/usr/lib/systemd/system/$unit"
     done
+    install -D -m 644 packaging/grafana-watch.json "$tree/usr/share/longfat/grafana-watch.json"
     cat >"$tree/DEBIAN/control" <<END
 Package: longfat
 Version: $version

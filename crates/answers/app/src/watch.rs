@@ -1,10 +1,17 @@
-//! Diagnoses live connections as captures are, with the kernel's counters of their sockets.
+//! Diagnoses live connections as captures are, with the kernel's counters of their sockets, or exports
+//! metrics of them.
+
+mod exporter;
+mod metrics;
+
+pub use exporter::Exporter;
+pub use metrics::{METRICS, WatchMetric, WatchTotals};
 
 use crate::CommandError;
 use capture::CaptureReader;
 use diagnosis::socket::{SocketFacts, diagnose_sockets_alone};
 use live::{LiveAccount, LiveCapture, PacketSource, SocketLife};
-pub use live::{LiveFilter, LiveOptions, LiveTarget, terminate};
+pub use live::{LiveFilter, LiveOptions, LiveTarget, OnReport, Restorer, terminate};
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use std::net::SocketAddr;
