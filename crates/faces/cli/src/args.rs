@@ -34,7 +34,7 @@ pub use proxy::ProxyArgs;
 pub use reproduce::ReproduceArgs;
 pub use serve::ServeArgs;
 pub use sweep::SweepArgs;
-pub use watch::WatchArgs;
+pub use watch::{LiveArg, WatchArgs};
 
 const EXIT_CODES: &str = "Exit codes: 0 success; 1 a check failed or nothing was found; 2 bad input.";
 
@@ -131,6 +131,8 @@ pub enum Described {
     Result,
     /// `diagnosis.json`, also printed by `diagnose --json`.
     Diagnosis,
+    /// A line of `watch --live json`.
+    Watch,
     /// Output of `fit --json`.
     Fit,
     /// Output of `plan --json`.

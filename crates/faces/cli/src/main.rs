@@ -86,6 +86,7 @@ fn main() -> ExitCode {
                 Described::Scenario => scenario::schema(),
                 Described::Result => result::schema(),
                 Described::Diagnosis => result::diagnosis_schema(),
+                Described::Watch => result::watch::schema(),
                 Described::Fit => ::fit::schema(),
                 Described::Plan => advise::schema(),
                 Described::Check => audit::schema(),

@@ -2,6 +2,10 @@
 
 #[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
+mod output;
+#[cfg(target_os = "linux")]
+mod view;
 
 use crate::args::{DiagnoseArgs, FilterArgs, WatchArgs};
 #[cfg(not(target_os = "linux"))]

@@ -1,20 +1,23 @@
 //! Watches live connections until a program has ended or a time has passed, and diagnoses them.
 
 use super::as_diagnose;
-use crate::args::{DiagnoseArgs, WatchArgs};
+use super::output::{LiveOutput, live_mode};
+use crate::args::{DiagnoseArgs, LiveArg, WatchArgs};
 use crate::diagnose::{exit_code, keeping, taken, write};
 use crate::escape::{self, eprint_escaped};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::regular::NewFile;
-use app::watch::{LiveFilter, LiveOptions, LiveTarget, Watch, Watched, terminate};
+use app::watch::{Exporter, LiveFilter, LiveOptions, LiveTarget, Watch, Watched, terminate};
 use report::Style;
 use report::diagnosis::text;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,43 +31,82 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         Some(text) => text.parse().map_err(|e| CliProblem::usage(format!("--filter: {e}")))?,
     };
     let child = SharedChild::default();
-    let target = match (args.pid, args.command.is_empty()) {
-        (Some(pid), _) => LiveTarget::Process(pid),
+    let target = match (args.pid, &args.container, args.command.is_empty()) {
+        (Some(pid), _, _) => LiveTarget::Process(pid),
+        (_, Some(name), _) => container(name)?,
         // The program will be a child of this process.
-        (None, false) => LiveTarget::Process(std::process::id()),
-        (None, true) => LiveTarget::Host,
+        (None, None, false) => LiveTarget::Process(std::process::id()),
+        (None, None, true) => LiveTarget::Host,
     };
     let name = match (args.pid, args.command.first()) {
         (Some(pid), _) => format!("process {pid}"),
         (None, Some(program)) => program.to_string_lossy().into_owned(),
-        (None, None) => args.interface.clone().unwrap_or_else(|| "this host".into()),
+        (None, None) => {
+            args.container.clone().or(args.interface.clone()).unwrap_or_else(|| "this host".into())
+        }
     };
+    let time = args.time.map(|span| Duration::from_nanos(span.as_nanos()));
+    if let Some(address) = args.prometheus {
+        let ended = ended(&child, Arc::default());
+        let options =
+            LiveOptions { target, device: None, filter, time, ended, write: None, report: None, keep: false };
+        return export(address, options);
+    }
     let as_diagnose = as_diagnose(args);
+    let mode = live_mode(args)?;
     let written = created(args.write.as_deref())?;
+    let (mut output, report) = LiveOutput::new(mode, args.top, &name);
     let options = LiveOptions {
         target,
         device: args.interface.clone(),
         filter,
-        time: args.time.map(|span| Duration::from_nanos(span.as_nanos())),
-        ended: ended(&child),
+        time,
+        ended: ended(&child, output.stop()),
         write: writer(written.as_ref())?,
-        report: None,
+        report,
         keep: true,
     };
     let capture = Watch::open(options)?;
     lab::catch_interrupts();
+    output.start();
     if !args.command.is_empty() {
         match started(&args.command) {
             Ok(program) => *child.lock().unwrap_or_else(PoisonError::into_inner) = Some(program),
-            Err(code) => return Ok(code),
+            Err(code) => {
+                drop(capture);
+                output.finish();
+                return Ok(code);
+            }
         }
     }
-    let code = finish(&as_diagnose, capture, &name, written, !args.command.is_empty())?;
+    // The program, or the live output, uses standard output.
+    let wraps = !args.command.is_empty() || mode == LiveArg::Json;
+    let code = finish(&as_diagnose, capture, &name, written, (wraps, output))?;
     let program = child.lock().unwrap_or_else(PoisonError::into_inner).take();
     // A program that continues after --for is waited for, as `time` does.
     let status = program.map(|mut program| program.wait()).transpose();
     let status = status.map_err(|e| CliProblem::io(name, e))?;
     Ok(status.map_or(code, |status| ExitCode::from(code_of(status))))
+}
+
+/// Finds what to watch of a container: its network namespace, or its first process and the descendants of
+/// that if it has the host's network.
+fn container(name: &str) -> Result<LiveTarget, CliProblem> {
+    let found = audit::find_container(name).map_err(|e| CliProblem::usage(format!("--container {e}")))?;
+    Ok(match found.shares_network {
+        true => LiveTarget::Process(found.pid),
+        false => LiveTarget::Namespace(found.pid),
+    })
+}
+
+/// Serves metrics until the user interrupts, or the time or what is watched has ended.
+fn export(address: SocketAddr, options: LiveOptions) -> Result<ExitCode, CliProblem> {
+    let exporter = Exporter::open(address, options)?;
+    let address = exporter.address().map_err(|e| CliProblem::io(format!("--prometheus {address}"), e))?;
+    lab::catch_interrupts();
+    eprint_escaped!("metrics: http://{address}/metrics\n");
+    exporter.run()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `longfat diagnose -i DEVICE`.
@@ -75,7 +117,7 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
         device: Some(device).filter(|name| *name != "any").map(str::to_string),
         filter: args.filter.live().parse().map_err(CliProblem::usage)?,
         time: args.time.map(|span| Duration::from_nanos(span.as_nanos())),
-        ended: ended(&SharedChild::default()),
+        ended: ended(&SharedChild::default(), Arc::default()),
         write: writer(written.as_ref())?,
         report: None,
         keep: true,
@@ -87,21 +129,23 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
         )));
     }
     lab::catch_interrupts();
-    finish(args, capture, device, written, false)
+    finish(args, capture, device, written, (false, LiveOutput::default()))
 }
 
-/// Watches to the end, then prints the diagnosis and writes its files. With `wraps` a program uses standard
-/// output, so the text goes to standard error.
+/// Watches to the end, then prints the diagnosis and writes its files. With `wraps` standard output is in
+/// use, so the text goes to standard error. The live output ends before.
 fn finish(
     args: &DiagnoseArgs,
     capture: Watch,
     name: &str,
     written: Option<NewFile>,
-    wraps: bool,
+    (wraps, output): (bool, LiveOutput),
 ) -> Result<ExitCode, CliProblem> {
     let out = args.out.as_deref();
     let (kept, recorder) = keeping(args, Path::new(name), out)?;
-    let Watched { diagnosis: d, without_packets, write_error, .. } = capture.diagnosed(name, recorder)?;
+    let watched = capture.diagnosed(name, recorder);
+    output.finish();
+    let Watched { diagnosis: d, without_packets, write_error, .. } = watched?;
     let mut files = write(args, out, &d, taken(&kept))?;
     match (written, write_error) {
         (Some(file), None) => {
@@ -149,12 +193,15 @@ fn error_terminal() -> Style {
     if io::stderr().is_terminal() && io::stdout().is_terminal() { terminal() } else { Style::default() }
 }
 
-/// Returns a function that says whether the program has ended or the user interrupted. SIGTERM to this
-/// process is passed on to the program.
-fn ended(child: &SharedChild) -> Box<dyn FnMut() -> bool + Send> {
+/// Returns a function that says whether the program has ended or the user interrupted, or `stop` is set.
+/// SIGTERM to this process is passed on to the program.
+fn ended(child: &SharedChild, stop: Arc<AtomicBool>) -> Box<dyn FnMut() -> bool + Send> {
     let child = child.clone();
     let mut passed = false;
     Box::new(move || {
+        if stop.load(Ordering::Relaxed) {
+            return true;
+        }
         let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(program) = child.as_mut() else { return lab::interrupted().is_some() };
         if lab::interrupted() == Some(TERM) && !std::mem::replace(&mut passed, true) {

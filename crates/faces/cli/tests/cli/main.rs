@@ -25,3 +25,4 @@ mod shell;
 mod sweep;
 #[path = "../../../../engine/scenario/tests/scenario/validate.rs"]
 mod validate;
+mod watch;

@@ -290,3 +290,89 @@ fn a_process_in_another_namespace_and_a_device_are_watched_and_a_kill_leaves_not
     let _ = watch.wait();
     assert!(within(Duration::from_secs(5), || sockets() == before), "{:?}", begin.elapsed());
 }
+
+/// Returns the reports on standard output, among lines of the program.
+fn reports(out: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&out.stdout);
+    let all: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert!(all.iter().all(|report| report["schema"] == "longfat-watch/1"), "{text}");
+    all
+}
+
+#[test]
+fn each_second_shows_what_limits_the_sender() {
+    let place = Place::new();
+    let delay = "{ kind = \"delay\", delay = \"20ms\" }";
+    let Some(lab) = place.lab(delay, 65_536) else { return };
+    // The limit of most seconds in which the program's connection moved data.
+    let limits = |sender: &[&str]| {
+        let (out, flow) = lab.watched(&place, &["--live", "json"], sender);
+        assert_eq!(out.status.code(), Some(CODE));
+        let all = reports(&out);
+        assert!(all.len() > 1, "more than one report in some seconds: {}", all.len());
+        let connections = || all.iter().filter_map(|report| report["connections"].as_array()).flatten();
+        let ours: Vec<&Value> = connections().filter(|c| c["remote"] == "10.0.0.2:5201").collect();
+        assert!(ours.iter().any(|c| c["process"]["name"] == "python3"), "{ours:?}");
+        assert!(ours.iter().any(|c| c["ended"] == true), "the last report has the end");
+        // The seconds add up to the whole flow: no byte is missing or counted twice.
+        let sent: u64 = ours.iter().filter_map(|c| c["last_second"]["sent_bytes"].as_u64()).sum();
+        let whole = flow["measures"]["bytes"].as_u64().expect("a number");
+        // The SYN and the FIN count as a byte each.
+        assert!(sent.abs_diff(whole) <= 2, "{sent} of {whole}");
+        let mut count = std::collections::BTreeMap::<String, u32>::new();
+        for limit in ours.iter().filter(|c| c["ended"] == false).map(|c| &c["last_second"]["limit"]) {
+            *count.entry(limit.as_str().expect("a limit").into()).or_default() += 1;
+        }
+        count.into_iter().max_by_key(|(_, n)| *n).expect("a limit").0
+    };
+    assert_eq!(limits(&["5", "65536", "0", "0"]), "receive-window");
+    assert_eq!(limits(&["5", "20000", "0.1", "0"]), "application");
+    drop(lab);
+    let policer = format!("{{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }}, {delay}");
+    let Some(lab) = place.lab(&policer, 0) else { return };
+    let send = place.file("send.py");
+    let args =
+        ["watch", "--live", "lines", "--", "python3", &send, "10.0.0.2", "5201", "4", "65536", "0", "0"];
+    let out = lab.longfat(&args).output().expect("longfat runs");
+    let printed = String::from_utf8_lossy(&out.stderr);
+    let lines: Vec<&str> = printed.lines().filter(|l| l.contains(" | python3 -> 10.0.0.2:5201: ")).collect();
+    assert!(lines.iter().filter(|line| line.contains("limit: network")).count() > 1, "{printed}");
+}
+
+/// A namespace is watched through one of its processes, without a command.
+#[test]
+fn metrics_of_a_namespace_count_what_was_sent() {
+    let place = Place::new();
+    let Some(lab) = place.lab("{ kind = \"delay\", delay = \"20ms\" }", 65_537) else { return };
+    let mut exporter = lab
+        .longfat(&["watch", "--prometheus", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("longfat starts");
+    let mut line = String::new();
+    let stderr = exporter.stderr.take().expect("it is captured");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut line).expect("a line");
+    let url = line.trim().strip_prefix("metrics: ").expect("an address").to_string();
+    // The server listens in the lab's namespace.
+    let metric = |name: &str| {
+        let get = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", lab.inside)).args(["python3", "-c", get, &url]);
+        let out = command.output().expect("python3 runs");
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
+    };
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/proc/{}/ns/net", lab.inside)).args(["python3", &place.file("send.py")]);
+    command.args(["10.0.0.2", "5201", "4", "65536", "0", "0"]).stdout(Stdio::null());
+    let mut sender = command.spawn().expect("the sender starts");
+    let window = "longfat_watch_limit_seconds_total{process=\"python3\",cause=\"receive-window\"}";
+    let seen = within(Duration::from_secs(20), || metric(window) > Some(2.0));
+    let _ = sender.wait();
+    let sent = within(Duration::from_secs(5), || {
+        metric("longfat_watch_sent_bytes_total{process=\"python3\"}") > Some(1e6)
+    });
+    let _ = exporter.kill();
+    let _ = exporter.wait();
+    assert!(seen && sent, "{seen} {sent}");
+}

@@ -1,0 +1,368 @@
+//! The view of `longfat watch` on a terminal: connections by what they move, like `top`.
+
+use app::watch::Restorer;
+use print::escape;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Alignment, Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Cell, Row, Table};
+use report::watch::{WatchGroups, WatchOrder, WatchRow, limit_text, rows};
+use result::watch::{SenderLimit, WatchReport};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+/// Longest time until a key or a new report is noticed.
+const POLL: Duration = Duration::from_millis(100);
+/// Width from which the table has all columns and whole words.
+const WIDE: u16 = 132;
+/// Leaves the alternate screen and shows the cursor (xterm's control sequences), as `ratatui::restore` does.
+const LEAVE: &[u8] = b"\x1b[?1049l\x1b[?25h";
+const KEYS: &str = "q quit  s sort  g group  space freeze  \u{2191}\u{2193} scroll";
+
+/// Shows reports until the user quits or there are no more; then the terminal is as before. A panic restores
+/// it too (`ratatui::try_init`), and [`Restorer`] does if this process is killed.
+///
+/// # Errors
+/// Fails with an error of the terminal.
+pub fn show(name: &str, reports: &Receiver<WatchReport>) -> io::Result<()> {
+    let restorer = Restorer::new(io::stdin().as_fd(), LEAVE)?;
+    let mut terminal = ratatui::try_init()?;
+    let mut view = View::new(name);
+    let shown = loop {
+        if let Err(e) = terminal.draw(|frame| view.draw(frame)) {
+            break Err(e);
+        }
+        match wait(&mut view, reports) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(e) => break Err(e),
+        }
+    };
+    let restored = ratatui::try_restore();
+    drop(restorer);
+    shown.and(restored)
+}
+
+/// Waits for a key or a report. Returns whether to continue.
+fn wait(view: &mut View, reports: &Receiver<WatchReport>) -> io::Result<bool> {
+    loop {
+        if event::poll(POLL)? {
+            match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => return Ok(view.press(key)),
+                Event::Resize(..) => return Ok(true),
+                _ => {}
+            }
+        }
+        match reports.try_recv() {
+            Ok(report) => {
+                view.update(report);
+                return Ok(true);
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(false),
+        }
+    }
+}
+
+/// A column: its head, its width (0: what is left), its alignment and its cells.
+struct ViewColumn {
+    head: &'static str,
+    width: u16,
+    alignment: Alignment,
+    cell: fn(&WatchRow) -> String,
+}
+
+const fn left(head: &'static str, width: u16, cell: fn(&WatchRow) -> String) -> ViewColumn {
+    ViewColumn { head, width, alignment: Alignment::Left, cell }
+}
+
+const fn right(head: &'static str, width: u16, cell: fn(&WatchRow) -> String) -> ViewColumn {
+    ViewColumn { head, width, alignment: Alignment::Right, cell }
+}
+
+/// The columns of a narrow terminal, 80 columns with the blanks between them.
+const NARROW_COLUMNS: [ViewColumn; 8] = [
+    left("peer", 0, |r| r.peer.clone()),
+    left("process", 9, |r| r.process.clone()),
+    right("Mb/s", 6, |r| r.rate.clone()),
+    right("RTT/min", 7, |r| r.rtt.clone()),
+    right("retr%", 5, |r| r.retransmitted.clone()),
+    right("cwnd", 5, |r| r.cwnd.clone()),
+    left("limit now", 10, |r| limit_text(r.limits[0], true)),
+    left("last min", 10, |r| limit_text(r.limits[1], true)),
+];
+
+const WIDE_COLUMNS: [ViewColumn; 10] = [
+    left("connection", 0, |r| r.connection.clone()),
+    left("process", 24, |r| match r.pid.is_empty() {
+        true => r.process.clone(),
+        false => format!("{} ({})", r.process, r.pid),
+    }),
+    right("sent Mb/s", 9, |r| r.sent.clone()),
+    right("recv Mb/s", 9, |r| r.received.clone()),
+    right("RTT/min ms", 10, |r| r.rtt.clone()),
+    right("retr %", 6, |r| r.retransmitted.clone()),
+    right("cwnd", 5, |r| r.cwnd.clone()),
+    left("control", 8, |r| r.control.clone()),
+    left("limit now", 19, |r| limit_text(r.limits[0], false)),
+    left("limit, last minute", 19, |r| limit_text(r.limits[1], false)),
+];
+
+/// The state of the view.
+struct View {
+    /// What is watched, escaped.
+    name: String,
+    report: WatchReport,
+    order: WatchOrder,
+    groups: WatchGroups,
+    is_frozen: bool,
+    /// Number of rows above the first visible one.
+    scrolled: usize,
+    has_color: bool,
+}
+
+impl View {
+    fn new(name: &str) -> View {
+        View {
+            name: escape::value(name).into_owned(),
+            report: WatchReport::default(),
+            order: WatchOrder::default(),
+            groups: WatchGroups::default(),
+            is_frozen: false,
+            scrolled: 0,
+            has_color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    /// Takes a new report, unless the view is frozen.
+    fn update(&mut self, report: WatchReport) {
+        if !self.is_frozen {
+            self.report = report;
+        }
+    }
+
+    /// Handles a key. Returns whether to continue.
+    fn press(&mut self, key: KeyEvent) -> bool {
+        let shift_order = |by: usize| {
+            let all = WatchOrder::ALL;
+            let now = all.iter().position(|order| *order == self.order).unwrap_or(0);
+            all[(now + by) % all.len()]
+        };
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return false,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
+            KeyCode::Char('s') | KeyCode::Right => self.order = shift_order(1),
+            KeyCode::Left => self.order = shift_order(WatchOrder::ALL.len() - 1),
+            KeyCode::Char('g') => {
+                self.scrolled = 0;
+                self.groups = match self.groups {
+                    WatchGroups::None => WatchGroups::Process,
+                    WatchGroups::Process => WatchGroups::Peer,
+                    WatchGroups::Peer => WatchGroups::None,
+                }
+            }
+            KeyCode::Char(' ') => self.is_frozen = !self.is_frozen,
+            KeyCode::Down => self.scrolled += 1,
+            KeyCode::Up => self.scrolled = self.scrolled.saturating_sub(1),
+            KeyCode::PageDown => self.scrolled += 10,
+            KeyCode::PageUp => self.scrolled = self.scrolled.saturating_sub(10),
+            KeyCode::Home => self.scrolled = 0,
+            _ => {}
+        }
+        true
+    }
+
+    /// The line above the table.
+    fn title(&self) -> String {
+        let r = &self.report;
+        if r.schema.is_empty() {
+            return format!("longfat watch {}: no report yet", self.name);
+        }
+        let missed = match r.missed_packets {
+            0 => String::new(),
+            n => format!(", {n} packets missed"),
+        };
+        format!(
+            "longfat watch {}: {:.0} s, {} connections, sent {} and received {} Mbit/s{missed}",
+            self.name,
+            r.elapsed_s,
+            r.count,
+            report::watch::rate(r.sent_mbps),
+            report::watch::rate(r.received_mbps)
+        )
+    }
+
+    /// The line below the table.
+    fn state(&self) -> String {
+        let groups = match self.groups {
+            WatchGroups::None => "",
+            WatchGroups::Process => ", by process",
+            WatchGroups::Peer => ", by peer",
+        };
+        let frozen = if self.is_frozen { "  FROZEN" } else { "" };
+        format!("{KEYS}  [{}{groups}]{frozen}", self.order.name())
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let all = rows(&self.report, self.groups, self.order);
+        let lines = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
+        let [title, body, state] = Layout::vertical(lines).areas(frame.area());
+        let visible = usize::from(body.height.saturating_sub(1));
+        self.scrolled = self.scrolled.min(all.len().saturating_sub(visible));
+        let columns = if body.width >= WIDE { &WIDE_COLUMNS[..] } else { &NARROW_COLUMNS[..] };
+        let cell = |text: String, column: &ViewColumn| {
+            Cell::new(Text::from(Line::from(text).alignment(column.alignment)))
+        };
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let head = columns.iter().map(|column| cell(column.head.into(), column));
+        let shown = all.iter().skip(self.scrolled).take(visible);
+        let shown = shown.map(|row| {
+            let idle = matches!(row.limits[0], None | Some((SenderLimit::Idle, _)));
+            let style =
+                if idle && self.has_color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+            Row::new(columns.iter().map(|column| cell((column.cell)(row), column))).style(style)
+        });
+        let widths = columns.iter().map(|column| match column.width {
+            0 => Constraint::Fill(1),
+            width => Constraint::Length(width),
+        });
+        let table = Table::new(shown, widths).header(Row::new(head).style(bold)).column_spacing(1);
+        frame.render_widget(Line::from(self.title()).style(bold), title);
+        frame.render_widget(table, body);
+        frame.render_widget(Line::from(self.state()), state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use serde_json::json;
+
+    /// A report as `--live json` prints it.
+    fn report() -> WatchReport {
+        let activity = |sent: f64, received: f64, window: f64, limit: &str| {
+            json!({
+                "seconds": 1.0, "sent_bytes": (sent * 125e3) as u64, "received_bytes": (received * 125e3) as u64,
+                "sent_mbps": sent, "received_mbps": received, "sent_packets": 1000,
+                "retransmitted_packets": 12, "limit": limit,
+                "sender_s": {
+                    "receive_window": window, "send_buffer": 0.0, "application": 0.0,
+                    "network": 1.0 - window, "unknown": 0.0,
+                },
+            })
+        };
+        let connection = |local: &str, remote: &str, name: &str, activity: serde_json::Value| {
+            json!({
+                "local": local, "remote": remote, "process": { "pid": 4711, "name": name },
+                "control": "cubic", "cwnd_packets": 56, "rtt_ms": 40.4, "min_rtt_ms": 38.2, "ended": false,
+                "last_second": activity, "last_minute": activity,
+            })
+        };
+        let value = json!({
+            "schema": "longfat-watch/1", "at_s": 1.0, "elapsed_s": 12.0, "seconds": 1.0, "count": 3,
+            "sent_mbps": 17.0, "received_mbps": 5.0, "omitted": 0, "missed_packets": 0,
+            "connections": [
+                connection("10.0.0.1:53998", "10.0.0.2:5201", "python3", activity(16.1, 0.0, 0.97, "receive-window")),
+                connection(
+                    "[2001:db8::1]:53998", "[2001:db8:1234:5678:9abc:def0:1234:5678]:443",
+                    "evil\x1b]0;x\x07\u{9b}31m\u{202e}", activity(0.0, 5.0, 0.0, "other-end"),
+                ),
+                connection("10.0.0.1:40000", "192.168.100.200:40443", "a\nb", activity(0.9, 0.0, 0.0, "network")),
+            ],
+        });
+        serde_json::from_value(value).expect("a report")
+    }
+
+    fn drawn(view: &mut View, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        terminal.draw(|frame| view.draw(frame)).expect("draws");
+        let buffer = terminal.backend().buffer();
+        let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| line(y).trim_end().to_string()).collect()
+    }
+
+    fn view() -> View {
+        let mut view = View::new("this host");
+        view.update(report());
+        view
+    }
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn eighty_columns_hold_the_most_important() {
+        let lines = drawn(&mut view(), 80, 8);
+        assert_eq!(
+            lines[0],
+            "longfat watch this host: 12 s, 3 connections, sent 17.0 and received 5.00 Mbit/s"
+        );
+        assert_eq!(
+            lines[1],
+            "peer                  process     Mb/s RTT/min retr%  cwnd limit now  last min"
+        );
+        assert_eq!(
+            lines[2],
+            "10.0.0.2:5201         python3    16.1\u{2191}   40/38  1.20    56 window 97  window 97"
+        );
+        assert!(lines[3].ends_with("other end  other end"), "{}", lines[3]);
+        assert!(lines[4].starts_with("192.168.100.200:40443 "), "{}", lines[4]);
+        assert!(lines[7].starts_with("q quit"), "{}", lines[7]);
+    }
+
+    #[test]
+    fn two_hundred_columns_hold_everything() {
+        let lines = drawn(&mut view(), 200, 8);
+        for text in [
+            "10.0.0.1:53998 -> 10.0.0.2:5201",
+            "python3 (4711)",
+            "16.1",
+            "40/38",
+            "1.20",
+            "cubic",
+            "receive window 97 %",
+        ] {
+            assert!(lines[2].contains(text), "{text}: {}", lines[2]);
+        }
+        assert!(lines[3].contains("[2001:db8::1]:53998 -> [2001:db8:1234:5678:9abc:def0:1234:5678]:443"));
+    }
+
+    #[test]
+    fn no_invisible_character_reaches_the_terminal() {
+        for width in [20, 80, 200] {
+            let mut view = View::new("x\x1b[2J");
+            view.update(report());
+            for _ in 0..3 {
+                let text = drawn(&mut view, width, 10).concat();
+                assert!(!text.chars().any(print::is_unseen), "{text:?}");
+                view.press(key(KeyCode::Char('g')));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_change_the_view() {
+        let mut view = view();
+        assert!(!view.press(key(KeyCode::Char('q'))));
+        assert!(!view.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+        assert!(view.press(key(KeyCode::Char('s'))) && view.order == WatchOrder::Rtt);
+        assert!(view.press(key(KeyCode::Left)) && view.order == WatchOrder::Rate);
+        assert!(view.press(key(KeyCode::Left)) && view.order == WatchOrder::Peer);
+        view.press(key(KeyCode::Char('g')));
+        assert!(drawn(&mut view, 80, 8)[7].ends_with("[peer, by process]"));
+        view.press(key(KeyCode::Char(' ')));
+        view.update(WatchReport::default());
+        assert_eq!(view.report.count, 3, "frozen");
+        (0..9).for_each(|_| _ = view.press(key(KeyCode::Down)));
+        // Two rows are visible of three.
+        let lines = drawn(&mut view, 80, 5);
+        assert_eq!(view.scrolled, 1, "{lines:?}");
+    }
+}
