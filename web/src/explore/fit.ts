@@ -15,8 +15,6 @@ const WHOLE_PACKETS = 6_000_000;
 const SHORT_PACKETS = 2_500_000;
 /** Time limit of the whole search, ms. */
 const MAX_MS = 10_000;
-/** A fit with a larger relative error of the goodput is bad (the limit of `longfat fit`). */
-const MAX_GOODPUT_ERROR = 0.17;
 
 export interface Fitted {
   reply: CaptureFitReply;
@@ -132,7 +130,7 @@ const FIGURES: [string, (f: FitFigures) => string][] = [
 /** The card that shows a fit. */
 function card({ reply: { fit, numbers, not_shown }, file, whole }: Fitted, close: () => void): HTMLElement {
   const { captured, fitted } = fit.compared;
-  const isBad = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > MAX_GOODPUT_ERROR;
+  const isBad = (fit.misfits ?? []).length > 0;
   const kind = known(`name.element.${fit.limiter}`) ?? fit.limiter;
   const policers = fit.policers ?? [];
   // Several policers have their own rows for rate and bucket.

@@ -102,6 +102,8 @@ export interface FitData {
   confidence: number;
   policers?: { flows: string[]; rate_mbps: number; bucket_kb: number }[];
   compared: { captured: FitFigures; fitted: FitFigures };
+  /** The figures that differ by more than in a good fit; absent where none does. */
+  misfits?: string[];
   simulated: { runs: number; seconds: number };
   scenario: string;
 }

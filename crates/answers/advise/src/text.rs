@@ -13,13 +13,13 @@ const MAX_VARIANTS: usize = 6;
 const MAX_SCREENED: usize = 12;
 
 /// Returns the advice, its facts, the table, what was simulated and what was measured on the kernel, in lines
-/// of at most `width` columns; a `width` below 60 counts as 60. `asked` is the cure whose commands the user
-/// asked for.
-pub fn text(plan: &Plan, asked: Option<&str>, width: usize) -> String {
+/// of at most `width` columns; a `width` below 60 counts as 60. `chosen` is the cure whose commands the user
+/// chose to see.
+pub fn text(plan: &Plan, chosen: Option<&str>, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
     out += &wrap(&plan.advice, width, "");
-    let notes = [other_variants(plan), asked.and_then(|name| other_commands(plan, name))];
+    let notes = [other_variants(plan), chosen.and_then(|name| other_commands(plan, name))];
     for fact in plan.facts.iter().chain(notes.iter().flatten()) {
         out += "- ";
         out += wrap(fact, width.saturating_sub(2), "  ").trim_start();
@@ -60,11 +60,11 @@ fn other_variants(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Says that the printed commands are not those of the advised cure, where the user asked for others.
-fn other_commands(plan: &Plan, asked: &str) -> Option<String> {
-    (plan.advised.as_deref() != Some(asked)).then(|| {
+/// Says that the printed commands are not those of the advised cure, where the user chose others.
+fn other_commands(plan: &Plan, chosen: &str) -> Option<String> {
+    (plan.advised.as_deref() != Some(chosen)).then(|| {
         let advised = plan.advised.as_ref().map(|name| format!(", not of the advised {name}"));
-        format!("The commands below are those of {asked}{}.", advised.unwrap_or_default())
+        format!("The commands below are those of {chosen}{}.", advised.unwrap_or_default())
     })
 }
 

@@ -58,12 +58,9 @@ pub fn captured(
     ObservedPath::of(&diagnosis, &facts)
 }
 
-/// Beginnings of the headline of a scenario that does not behave as the path did.
-const BAD_FITS: [&str; 2] = ["The fit is bad,", "The scenario fits badly"];
-
-/// Returns why a fit must not be relied on, as one or several sentences: its headline, if that says so first.
+/// Returns why a fit must not be relied on, as one or several sentences.
 pub fn distrust(fit: &Fit) -> Option<String> {
-    BAD_FITS.iter().any(|words| fit.headline.starts_with(words)).then(|| fit.headline.clone())
+    (!fit.misfits.is_empty()).then(|| fit.headline.clone())
 }
 
 /// Number of bytes at the start of a file that identify its kind.

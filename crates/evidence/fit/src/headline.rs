@@ -1,6 +1,6 @@
 //! The headline of a fit: the path, the confidence, how well it fits, and where the diagnosis disagrees.
 
-use crate::model::{Fit, FitFigures, FitPolicer, FitValue};
+use crate::model::{Fit, FitComparison, FitFigures, FitPolicer, FitValue};
 use crate::observed::ObservedPath;
 use crate::verdict::VerdictKind;
 use print::three_digits as short;
@@ -74,16 +74,26 @@ fn percent(a: f64, b: f64) -> String {
     format!("{:+.1} %", 100.0 * (b / a.max(1e-9) - 1.0))
 }
 
-/// Writes the headline: the kind of path, and how well it fits.
-pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
-    let c = &fit.compared;
-    let mut measured = c.captured;
+/// Returns [`Fit::misfits`] for a comparison with what was seen.
+pub fn misfits_of(c: &FitComparison, seen: &ObservedPath) -> Vec<String> {
+    misfits(&comparable(&c.captured, seen), &c.fitted, &c.spread)
+}
+
+/// Returns the figures that were measured, as far as a simulation can be compared with them.
+fn comparable(captured: &FitFigures, seen: &ObservedPath) -> FitFigures {
+    let mut measured = *captured;
     if seen.verdict.as_ref().is_some_and(|v| v.kind == VerdictKind::Bucket) {
         // An interval has one RTT, also if the bucket was emptied within it: the 95th percentile is not
         // comparable.
         measured.rtt_p95_ms = 0.0;
     }
-    let bad = misfits(&measured, &c.fitted, &c.spread);
+    measured
+}
+
+/// Writes the headline: the kind of path, and how well it fits.
+pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
+    let c = &fit.compared;
+    let (measured, bad) = (comparable(&c.captured, seen), &fit.misfits);
     let source = if seen.summary { "what was measured" } else { "the capture's" };
     let judged = seen.verdict.as_ref().filter(|v| v.kind != VerdictKind::Loss);
     let what = match judged {
@@ -237,7 +247,7 @@ fn policers_in_words(all: &[FitPolicer]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::headline;
+    use super::{headline, misfits_of};
     use crate::model::{Fit, FitComparison, FitFigures, FitPolicer, FitRuns, FitValue};
     use crate::observed::{ObservedFlow, ObservedPath};
     use result::diagnosis::{Limiter, LimiterKind};
@@ -261,6 +271,7 @@ mod tests {
             other_kinds: Vec::new(),
             policers,
             compared: Default::default(),
+            misfits: Vec::new(),
             misfit: 1.0,
             values: values.iter().map(value).collect(),
             cross: Vec::new(),
@@ -292,16 +303,19 @@ mod tests {
         ] {
             let captured = figures(39.0, 1667.0, 0.001);
             let compared = FitComparison { captured, fitted, spread: FitFigures::default() };
-            let fit = Fit { compared, ..a_fit("policer", &ALL, Vec::new()) };
-            let said = headline(&fit, &ObservedPath::default());
+            let seen = ObservedPath::default();
+            let misfits = misfits_of(&compared, &seen);
+            let fit = Fit { compared, misfits, ..a_fit("policer", &ALL, Vec::new()) };
+            let said = headline(&fit, &seen);
             assert!(said.starts_with("The fit is bad, do not trust it: simulated, "), "{said}");
             assert!(said.contains(says) && said.contains("Nearest: the path is a policer"), "{said}");
             // Large standard deviations from seed to seed excuse a difference of up to 50 %.
             let spread =
                 FitFigures { goodput_mbps: 15.0, rtt_p95_ms: 1e3, retransmitted_share: 0.05, ..captured };
-            let fit = Fit { compared: FitComparison { spread, ..compared }, ..fit };
+            let compared = FitComparison { spread, ..compared };
+            let fit = Fit { misfits: misfits_of(&compared, &seen), compared, ..fit };
             let still_bad = fitted.rtt_p95_ms < 100.0;
-            assert_eq!(headline(&fit, &ObservedPath::default()).starts_with("The fit is bad"), still_bad);
+            assert_eq!(headline(&fit, &seen).starts_with("The fit is bad"), still_bad);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::error::FitError;
 use crate::figures::figures;
 use crate::first_guess::guesses;
 use crate::flows::{FittedApp, FittedFlow, flows};
-use crate::headline::{headline, misfits};
+use crate::headline::{headline, misfits, misfits_of};
 use crate::kinds;
 use crate::misfit;
 use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
@@ -209,6 +209,7 @@ pub fn fit(
         confidence,
         other_kinds: others.iter().map(|(t, p)| kinds::report(t, *p, named)).collect(),
         policers: policers::report(&best.path, &best.flows),
+        misfits: misfits_of(&comparison, seen),
         compared: comparison,
         misfit: misfit::summary_misfit(&captured, &best.mean, &best.spread),
         cross: best

@@ -27,6 +27,10 @@ pub struct Fit {
     pub policers: Vec<FitPolicer>,
     /// Capture and scenario compared: all flows in the direction of the data together.
     pub compared: FitComparison,
+    /// The figures that differ by more than in a good fit, in words; empty where the scenario can be relied
+    /// on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<String>,
     /// Root mean square of the differences, each in units of the difference that chance and measurement
     /// make; about 1 in a perfect fit.
     pub misfit: f64,

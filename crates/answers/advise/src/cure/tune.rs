@@ -160,7 +160,7 @@ pub fn queue(
 
 /// Returns who runs a stage's queue: the sender, if the stage is its own port ([`Situation::is_port`]) and
 /// all data that passes it begins there; the receiver, if the port is its own and only its acknowledgements
-/// pass; otherwise whoever runs the limiter.
+/// pass; otherwise the operator of the limiter.
 pub fn owner(s: &Situation<'_>, place: StagePlace) -> ChangePlace {
     if !s.is_port(place) {
         return ChangePlace::Limiter;
