@@ -202,7 +202,7 @@ export interface CaptureInfo {
 }
 
 /** What a new capture needs to decide between causes. */
-export type CaptureNeed = "every-packet" | "both-directions" | "whole-headers" | "from-the-syn" | "longer" | "at-the-sender" | "at-the-receiver";
+export type CaptureNeed = "packets" | "every-packet" | "both-directions" | "whole-headers" | "from-the-syn" | "longer" | "at-the-sender" | "at-the-receiver";
 
 /** The data of the page of a capture. */
 export interface CapturePage {
@@ -1114,6 +1114,8 @@ export interface OwnDelay {
 export interface PacketProof {
   /** The cause that the packets prove; absent where they prove something else, which `kind` names. */
   cause?: Cause;
+  /** For lost packets, number of round trips with such losses; losses within a round trip count once, because congestion control responds to them once (RFC 5681 section 4.3). */
+  episodes?: number;
   /** A display filter for Wireshark and tshark (`-Y`) that selects the packets. */
   filter: string;
   /** Kind of evidence. */
