@@ -344,9 +344,8 @@ impl LiveCapture {
             let counts_all = self.tree.is_none()
                 && sock.remote.port() != 0
                 && self.options.filter.matches(sock.local, sock.remote);
-            if let Some(ends) = self.table.record_end(sock, at, counts_all) {
-                self.ended_connections.push_back((Instant::now(), ends));
-            }
+            let ends = self.table.record_end(sock, at, counts_all);
+            self.note_end(ends);
         }
         if let LiveTarget::Namespace(pid) = self.options.target {
             self.is_alive = fs::metadata(format!("/proc/{pid}/ns/net")).is_ok();
@@ -363,6 +362,13 @@ impl LiveCapture {
         }
         if self.table.needs_owners() {
             self.set_owners(&owners);
+        }
+    }
+
+    /// Notes that a connection has ended, so that the gate stops passing its packets later.
+    fn note_end(&mut self, ends: Option<(SocketAddr, SocketAddr)>) {
+        if self.gate.is_some() {
+            self.ended_connections.extend(ends.map(|ends| (Instant::now(), ends)));
         }
     }
 
@@ -428,9 +434,10 @@ impl LiveCapture {
         for sock in open {
             match self.diag.query(&sock) {
                 Ok(Some(again)) => _ = self.table.update(&again, at),
-                Ok(None) => self
-                    .ended_connections
-                    .extend(self.table.miss(sock.cookie).map(|ends| (Instant::now(), ends))),
+                Ok(None) => {
+                    let ends = self.table.miss(sock.cookie);
+                    self.note_end(ends);
+                }
                 Err(_) => {}
             }
         }
@@ -462,7 +469,8 @@ impl LiveCapture {
         }
         let missing: Vec<u64> = self.table.open().map(|s| s.cookie).filter(|c| !there.contains(c)).collect();
         for cookie in missing {
-            self.ended_connections.extend(self.table.miss(cookie).map(|ends| (Instant::now(), ends)));
+            let ends = self.table.miss(cookie);
+            self.note_end(ends);
         }
         self.table.finish_pass(at.elapsed);
     }
