@@ -34,7 +34,9 @@ pub use proxy::ProxyArgs;
 pub use reproduce::ReproduceArgs;
 pub use serve::ServeArgs;
 pub use sweep::SweepArgs;
-pub use watch::{LiveArg, WatchArgs};
+#[cfg(target_os = "linux")]
+pub use watch::LiveArg;
+pub use watch::WatchArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 success; 1 a check failed or nothing was found; 2 bad input.";
 
