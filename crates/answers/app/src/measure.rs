@@ -55,10 +55,12 @@ pub use run::{MeasureError, MeasureOptions, Measured, measure};
 
 pub use compare::{MeasurementComparison, compare};
 pub use expect::{MeasureExpectation, hold, read};
+pub use fault::{Fault, fault, rank};
 pub use file::{MEASUREMENT_FILE, MeasurementFile, measurement_file, read_measurements};
+pub use headline::{facts, headline};
 pub use model::{
     Cure, Direction, EchoSummary, Limiter, LimiterFound, Marks, MeasuredDirection, MeasuredPath, Measurement,
-    StreamTest, TestVerdict,
+    StreamTest, TestVerdict, cure_name,
 };
 pub use page::page;
 pub use series::{MeasurementSeries, SeriesFigure, SeriesRun, line};

@@ -162,7 +162,13 @@ fn is_near(value: &Value, truth: f64, share: f64) {
 fn a_policer_is_found_with_its_numbers_and_a_cure_is_measured() {
     let policer = "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }";
     let Some(hosts) = lab(&format!("{policer}, {{ kind = \"delay\", delay = \"20ms\" }}")) else { return };
-    let m = hosts.measure(&[]);
+    let mut m = hosts.measure(&[]);
+    // On a busy machine the lab is late, trains are disturbed, and the answer is "cannot tell".
+    for _ in 0..2 {
+        if m["up"]["limiter"]["kind"] == "unknown" {
+            m = hosts.measure(&[]);
+        }
+    }
     println!("{m:#}");
     let limiter = &m["up"]["limiter"];
     assert_eq!(limiter["kind"], "policer", "{limiter}");
@@ -227,7 +233,8 @@ fn repeats_are_summarised_and_compared() {
     assert_eq!(up["n"], 2, "{up}");
     assert!(hosts.dir.join("both/series.parquet").is_file());
     let ticket = fs::read_to_string(hosts.dir.join("carrier.md")).expect("a page");
-    assert!(ticket.contains("dropped, not queued") && !ticket.contains("10.0.0."), "{ticket}");
+    assert!(ticket.contains("packets are dropped") || ticket.contains("are dropped, not queued"), "{ticket}");
+    assert!(!ticket.contains("10.0.0."), "{ticket}");
     let mut report = Command::new(env!("CARGO_BIN_EXE_longfat"));
     let out = report.args(["report", "both", "both"]).current_dir(&hosts.dir).output().expect("longfat runs");
     let text = String::from_utf8_lossy(&out.stdout);
