@@ -65,7 +65,7 @@ fn lab_with(up: &str, server: &str) -> Option<Hosts> {
          backward = [{{ kind = \"delay\", delay = \"10ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
     );
     fs::write(dir.join("s.toml"), path).expect("a file");
-    let mark = format!("180.{:06}{own:03}", std::process::id() % 1_000_000);
+    let mark = format!("600.{:06}{own:03}", std::process::id() % 1_000_000);
     let longfat = env!("CARGO_BIN_EXE_longfat");
     let mut keeper = Command::new(longfat)
         .args(["shell", "s.toml", "--user", "root", "--host", "a"])
