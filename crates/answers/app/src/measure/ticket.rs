@@ -16,6 +16,8 @@ use std::net::{IpAddr, SocketAddr};
 const WIDTH: usize = 78;
 /// Share of idle echoes that must be lost to be reported.
 const MIN_LOST: f64 = 0.02;
+/// Least retransmitted share of an upload or download that is claimed without a known cause.
+const MIN_RETRANSMITTED: f64 = 0.005;
 /// Share of datagrams out of order from which on it is reported.
 const MIN_REORDERED: f64 = 0.001;
 /// Rate of the datagrams that show a policer, as a multiple of its rate.
@@ -92,6 +94,7 @@ pub fn ticket(series: &MeasurementSeries, addresses: bool) -> String {
 fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
     let mut all = Vec::new();
     for d in Direction::BOTH {
+        let before = all.len();
         let found = m.direction(d);
         let (load, title) = (d.load(), capital(d.load()));
         let goodput = m.test(d.name()).map(|t| t.goodput_mbps);
@@ -178,6 +181,9 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
                 ),
             });
         }
+        if limiter.is_none() && all.len() == before {
+            all.extend(unexplained(m, d));
+        }
         if let Some(path) = &found.path {
             all.extend(of_path(path, d));
         }
@@ -198,6 +204,25 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
         });
     }
     all
+}
+
+/// Returns the claim that a direction loses packets for a reason that the tests do not show.
+fn unexplained(m: &Measurement, d: Direction) -> Option<Claim> {
+    let test = m.test(d.name()).filter(|test| test.retransmitted_share >= MIN_RETRANSMITTED)?;
+    let share = percent(test.retransmitted_share);
+    Some(Claim {
+        title: format!(
+            "{}: {share} of the segments are retransmitted, and the cause is not known",
+            capital(d.load())
+        ),
+        observed: format!(
+            "One TCP connection gets {} Mbit/s. Neither the trains of datagrams nor the captured packets show a \
+             rate limit or a queue that explains the losses.",
+            digits(test.goodput_mbps)
+        ),
+        ask: "Is this direction policed, and do its queues or links count drops or errors?".into(),
+        sure: format!("Counted by the sender's kernel during {} s.", digits(test.seconds)),
+    })
 }
 
 /// Returns what datagrams show of a direction.
@@ -415,6 +440,20 @@ mod tests {
         }
         assert!(text.contains("198.51.100.7") && !text.contains("10.0.0.1"), "{text}");
         assert!(ticket(&policed(), true).contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn losses_without_a_known_cause_are_claimed_as_such() {
+        let mut m = upload("2026-11-30T14:00:00Z", 8.5, 14.5).measurement.expect("one");
+        let up = m.tests.iter_mut().find(|t| t.name == "up").expect("an upload");
+        (up.retransmitted_share, m.up.limiter, m.up.verdict) = (0.016, None, None);
+        let text = ticket(&m.into(), false);
+        assert!(
+            text.starts_with(
+                "# Upload: 1.60 % of the segments are retransmitted, and the cause is not known"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
