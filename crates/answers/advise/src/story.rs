@@ -52,11 +52,11 @@ pub struct StoryInput<'a> {
     pub chooser: Chooser,
     /// The chosen one.
     pub chosen: Option<&'a Choice>,
-    /// What the path can carry, where that is known and goodput is the goal.
+    /// Capacity of the path, where it is known and goodput is the goal.
     pub capacity: Option<Capacity>,
 }
 
-/// What all TCP flows together can carry.
+/// Capacity of the path for all TCP flows together.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
     /// The limit without the share of datagrams, in Mbit/s. It counts headers, as `longfat run` does for the

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Rate below which a connection is not worth a mention in the line of a second, Mbit/s.
 const MIN_SHOWN_MBPS: f64 = 0.0005;
 
-/// What the rows of the view are.
+/// Kind of the view's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchGroups {
     /// Connections.
@@ -90,7 +90,7 @@ pub struct WatchRow {
     pub cwnd: String,
     /// Congestion control.
     pub control: String,
-    /// What limited it in the last second and in the last minute.
+    /// Limit in the last second and in the last minute, with its share of the time.
     pub limits: [Option<(SenderLimit, f64)>; 2],
 }
 

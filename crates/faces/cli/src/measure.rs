@@ -98,7 +98,7 @@ mod linux {
         })
     }
 
-    /// What was measured, and the files that were written with it.
+    /// A finished series, and the files that were written with it.
     struct Finished {
         series: MeasurementSeries,
         files: Vec<PathBuf>,

@@ -41,7 +41,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
 }
 
 impl NewArgs {
-    /// Whether the values are asked for: without any option that describes the scenario.
+    /// Whether to prompt for the values: without any option that describes the scenario.
     fn asks(&self) -> bool {
         !self.yes && !self.has_any()
     }
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(e.variants[3].name, "fq-codel-vegas");
     }
 
-    /// The limit, the loss and a flow are in each direction that is asked for, and in no other.
+    /// The limit, the loss and a flow are in each direction that was requested, and in no other.
     #[test]
     fn each_direction_has_its_limiter_and_its_flow() {
         for (direction, limited, flows) in [

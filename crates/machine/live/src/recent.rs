@@ -1,4 +1,4 @@
-//! What a connection did recently: differences of the counters that each sample of its socket contains.
+//! Recent activity of a connection: differences of the counters that each sample of its socket contains.
 //!
 //! All counters are cumulative, so a period is the difference of two readings, however many samples lie
 //! between them or were missed. A connection holds the readings of its last report and of the last minute,
@@ -31,7 +31,7 @@ pub struct Reading {
     drops: Option<u32>,
     /// Number of samples for which [`SocketSample::waits_for_room`] is known, and holds.
     waiting: [u32; 2],
-    /// Likewise for [`SocketSample::writes_little`].
+    /// Number of samples for which [`SocketSample::writes_little`] is known, and holds.
     little: [u32; 2],
 }
 

@@ -38,7 +38,7 @@ pub struct Moment {
     pub elapsed: Time,
 }
 
-/// What a [`SocketTable`] keeps.
+/// State that a [`SocketTable`] keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// Samples, and sockets that have ended: for the diagnosis at the end.

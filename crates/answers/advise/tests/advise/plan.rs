@@ -359,15 +359,15 @@ fn a_plan_that_cannot_be_trusted_advises_nothing() {
     assert_eq!(read, plan);
 }
 
-/// The text says which variant was planned for, and whose commands follow.
+/// The text names the planned variant and the cure of the printed commands.
 #[test]
 fn what_the_user_did_not_choose_or_chose_against_the_advice_is_said() {
     let mut plan = made(&policed(""), &small()).plan;
     let advised = plan.advised.clone().unwrap();
     let other = plan.cures.iter().find(|c| c.name != advised).unwrap().name.clone();
     // Lines are broken at blanks.
-    let text = |plan: &advise::Plan, asked| {
-        advise::text(plan, asked, 60).split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = |plan: &advise::Plan, chosen| {
+        advise::text(plan, chosen, 60).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert!(
         !text(&plan, None).contains("variant") && !text(&plan, Some(&advised)).contains("The commands below")

@@ -62,7 +62,7 @@ impl Comparison {
     }
 }
 
-/// The same range of a text without the blanks around it.
+/// Returns a range of a text without the blanks around it.
 pub(crate) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let part = &text[range.clone()];
     let begin = range.start + part.len() - part.trim_start().len();

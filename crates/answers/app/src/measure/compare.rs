@@ -1,4 +1,4 @@
-//! What changed between two measurements of a path, or two series of them, beyond their spread.
+//! Changes between two measurements of a path, or two series of them, beyond their spread.
 
 use super::headline::{limit, treatment};
 use super::model::{Direction, Measurement};

@@ -1,4 +1,4 @@
-//! What is wrong with a direction, and which of the cures that were tried helps.
+//! Faults of a direction, and the cures that help against them.
 
 use super::model::{Cure, Direction, Measurement, TestVerdict};
 use result::Cause;

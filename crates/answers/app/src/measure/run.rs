@@ -39,7 +39,7 @@ pub enum MeasureError {
     Iperf3(#[from] Iperf3Error),
 }
 
-/// What runs the tests of streams.
+/// The program that runs the tests of streams.
 enum FarEnd {
     /// A session with `longfat serve`.
     Serve(Box<Client>),

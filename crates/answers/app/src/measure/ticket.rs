@@ -25,11 +25,11 @@ const ABOVE: f64 = 1.5;
 
 /// An observation that the carrier can act on.
 struct Claim {
-    /// What was observed, for the heading.
+    /// The observation, as a heading.
     title: String,
     /// The observation with its numbers.
     observed: String,
-    /// What the carrier is asked to do or to answer.
+    /// Request or question to the carrier.
     ask: String,
     /// How sure the observation is.
     sure: String,

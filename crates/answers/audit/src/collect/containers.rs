@@ -15,7 +15,7 @@ pub struct ContainerProcess {
     pub name: String,
     /// Id, 64 hexadecimal digits.
     pub id: String,
-    /// Its first process that was seen.
+    /// First process of the container that was found.
     pub pid: u32,
     /// Whether it is in longfat's own network namespace, as with the host's network.
     pub shares_network: bool,

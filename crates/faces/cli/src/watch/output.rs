@@ -1,4 +1,4 @@
-//! What `longfat watch` shows each second. A thread of its own prints, so that a slow terminal or pipe never
+//! Output of `longfat watch` each second. A thread of its own prints, so that a slow terminal or pipe never
 //! delays the reading of packets: a report that it has no room for is skipped, and the next one covers its
 //! time.
 
@@ -37,7 +37,7 @@ pub fn live_mode(args: &WatchArgs) -> Result<LiveArg, CliProblem> {
     }
 }
 
-/// What a thread that shows reports needs.
+/// State of the thread that shows reports.
 struct Showing {
     mode: LiveArg,
     /// Number of connections in a JSON object.

@@ -114,7 +114,7 @@ const WIDE_COLUMNS: [ViewColumn; 10] = [
 
 /// The state of the view.
 struct View {
-    /// What is watched, escaped.
+    /// Name of the watched program, device or host, escaped.
     name: String,
     report: WatchReport,
     order: WatchOrder,

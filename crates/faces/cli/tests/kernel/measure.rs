@@ -57,7 +57,7 @@ fn lab(up: &str) -> Option<Hosts> {
     lab_with(up, concat!(env!("CARGO_BIN_EXE_longfat"), " serve"))
 }
 
-/// The same path with another server.
+/// As [`lab`], with another server.
 fn lab_with(up: &str, server: &str) -> Option<Hosts> {
     let (dir, own) = folder();
     let path = format!(
