@@ -7,7 +7,7 @@ use result::watch::{Activity, SenderLimit, WatchReport, WatchedConnection, main_
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Rate below which a connection is not worth a mention in the line of a second, Mbit/s.
+/// Least rate of a connection that the line of a second mentions, Mbit/s.
 const MIN_SHOWN_MBPS: f64 = 0.0005;
 
 /// Kind of the view's rows.

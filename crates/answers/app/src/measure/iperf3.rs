@@ -1,7 +1,7 @@
 //! The tests where only `iperf3 -s` is at the far end: the installed iperf3 client runs each, and its JSON is
 //! read. The keys are listed at the head of `fit`'s reader of the same JSON, which makes scenarios of it.
 //!
-//! Without a server of ours there are no echoes and trains, so delay under load, path MTU, ECN, DSCP, order
+//! Without `longfat serve` there are no echoes and trains, so delay under load, path MTU, ECN, DSCP, order
 //! and the trains' verdict on the limit are unknown.
 
 use super::model::{Direction, StreamTest};
