@@ -77,8 +77,9 @@ pub(crate) fn losses(
     out
 }
 
-/// Returns the number of loss episodes. Losses within a round trip count once, because congestion control
-/// responds to them once (RFC 5681 section 4.3).
+/// Returns the number of loss episodes: losses less than a round trip after the one before belong to one. The
+/// `episodes` of a [`PacketProof`](result::diagnosis::PacketProof) are round trips, of which one such episode
+/// may have several.
 fn episodes(t: &Track) -> usize {
     let rtt = t.rtt.mean().unwrap_or_default();
     let (mut count, mut until) = (0, None);
@@ -204,6 +205,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
             let stands = fate == PacketFate::LostDown && delay[i].get().is_some_and(is_long);
             full[i] |= s.fate == fate && stands;
         }
+        passed.sort_unstable_by(f32::total_cmp);
         for i in overflow(t, fate, &delay, &passed, (base, rtt)) {
             full[i] = true;
         }
@@ -217,7 +219,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
 
 /// Returns the places of the losses that a queue's overflow explains even where most episodes of losses have
 /// another cause: each is part of an episode of many losses, either at a delay that hardly any packet had, or
-/// at the end of a burst.
+/// at the end of a burst. `passed`: the delays of packets that passed, sorted.
 fn overflow(
     t: &Track,
     fate: PacketFate,
@@ -226,7 +228,7 @@ fn overflow(
     (base, rtt): (f64, f64),
 ) -> Vec<usize> {
     let visible = MIN_VISIBLE_DELAY.0.max(MIN_VISIBLE_DELAY.1 * base);
-    let rank = |d: f32| passed.iter().filter(|p| **p < d).count() as f64 / passed.len().max(1) as f64;
+    let rank = |d: f32| passed.partition_point(|p| *p < d) as f64 / passed.len().max(1) as f64;
     let is_long = |d: f32| f64::from(d) >= visible && rank(d) >= MIN_OVERFLOW_RANK;
     let lost: Vec<usize> = (0..t.log.len()).filter(|i| t.log[*i].fate == fate).collect();
     let since = |from: usize, to: usize| seconds(t.log[to].time) - seconds(t.log[from].time);
