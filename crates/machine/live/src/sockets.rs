@@ -434,14 +434,14 @@ mod tests {
         table.update(&sock(1, 1), at(1));
         table.update(&sock(2, 1), at(1));
         table.update(&Sock { inode: 0, ..sock(3, 1) }, at(1));
-        let mut asked = Vec::new();
+        let mut searched = Vec::new();
         while table.needs_owners() {
             table.set_owners(|inode| {
-                asked.push(inode);
+                searched.push(inode);
                 (inode == 1).then(|| SocketProcess { pid: 4711, name: "curl".into() })
             });
         }
-        assert_eq!(asked, [1, 2, 2]);
+        assert_eq!(searched, [1, 2, 2]);
         let names: Vec<_> = table.describe().0.into_iter().map(|c| c.process.map(|p| p.pid)).collect();
         assert_eq!(names, [Some(4711), None, None]);
     }
