@@ -32,7 +32,7 @@ const COLUMNS: Column[] = [
   { id: "cause", text: true, by: (e) => causeName(e.flow.cause), cell: (e) => cause(e.flow.cause) },
   { id: "share", by: (e) => e.flow.figures.cause_share, cell: (e) => (e.flow.figures.cause_share * 100).toFixed(0) },
   { id: "limiter", text: true, by: (e) => e.limiter?.rate_mbps, cell: (e) => (e.limiter ? `${t(`diag.kind.${e.limiter.kind}`)} ${limiterRate(e.limiter)}` : null) },
-  { id: "cc", text: true, by: (e) => e.flow.cc.name, cell: (e) => name(e.flow.cc.name) },
+  { id: "cc", text: true, by: (e) => e.flow.cc.name, cell: ({ flow: { cc } }) => (cc.confidence > 0 ? name(cc.name) : null) },
   { id: "start", by: (e) => e.flow.start_s, cell: (e) => seconds(Number(e.flow.start_s.toFixed(2))) },
   { id: "duration", by: (e) => e.flow.duration_s, cell: (e) => seconds(Number(e.flow.duration_s.toFixed(2))) },
 ];

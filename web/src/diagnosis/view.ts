@@ -54,7 +54,7 @@ function measures({ flow }: FlowEntry): [string, string][] {
   const rtt = m.rtt_ms;
   const list: [string, string | false][] = [
     ["place", t(`diag.page.place.${flow.vantage.place}`)],
-    ["cc", flow.cc.name !== "" && `${flow.cc.name.slice(0, 40)} (${(flow.cc.confidence * 100).toFixed(0)} %)`],
+    ["cc", flow.cc.confidence > 0 && `${flow.cc.name.slice(0, 40)} (${(flow.cc.confidence * 100).toFixed(0)} %)`],
     ["sure", `${(flow.confidence * 100).toFixed(0)} %`],
     ["goodput", `${short(m.goodput_mbps)} Mbit/s`],
     ["delivery", `${short(m.max_delivery_mbps)} Mbit/s`],

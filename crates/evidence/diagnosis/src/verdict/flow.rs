@@ -24,7 +24,7 @@ const HELD_AGAIN: u64 = 3;
 /// Whether the application waits for room in the send buffer: whenever all written data was sent, new data
 /// mostly follows an ACK at once, and always before all of it is acknowledged.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
-    let idle: f64 = rounds.iter().map(|r| r.idle).sum();
+    let idle = round_trips::total(rounds, |r| r.idle);
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
     t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > 0.5 * ended && idle <= 0.0
 }
@@ -113,12 +113,12 @@ pub(super) fn flow(
     let splits = view.splits(t, context.socket);
     let FlowView { rounds, facts, .. } = view;
     let causes = timeline::shares(&splits);
-    let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
-    let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
+    let silence_s = splits.iter().fold(0.0, |sum, split| sum + split[RoundPart::Silence as usize].1);
+    let measures = Measures { silence_s, ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
     proofs.extend(event_proofs(t));
-    let duration: f64 = rounds.iter().map(|r| r.width).sum();
+    let duration = round_trips::total(&rounds, |r| r.width);
     let cause = causes.first().map_or(Cause::Unknown, |c| c.cause);
     let f = FlowDiagnosis {
         id: number(t),

@@ -1,7 +1,7 @@
 //! The measured numbers of a flow, and the notes that limit how far to trust them.
 
 use super::gaps::missing_share;
-use super::round_trips::RoundTripSpan;
+use super::round_trips::{RoundTripSpan, total};
 use super::too_big::is_unreported;
 use result::RttSummary;
 use result::diagnosis::Measures;
@@ -48,9 +48,9 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         zero_windows: c.zero_windows,
         held_segments: t.held.total(),
         held_s: c.held.as_secs_f64(),
-        idle_s: rounds.iter().map(|r| r.idle).sum(),
+        idle_s: total(rounds, |r| r.idle),
         silence_s: 0.0,
-        timeout_s: rounds.iter().map(|r| r.timeout).sum(),
+        timeout_s: total(rounds, |r| r.timeout),
         largest_burst_bytes: t.bursts.largest as u64,
         mean_burst_bytes: t.bursts.bytes / t.bursts.count.max(1),
         too_big: c.too_big,

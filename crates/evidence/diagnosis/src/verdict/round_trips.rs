@@ -61,6 +61,11 @@ impl RoundTripSpan {
     }
 }
 
+/// Returns the sum of a quantity over round trips. Without any it is 0, where `Iterator::sum` gives -0.
+pub(crate) fn total(rounds: &[RoundTripSpan], quantity: fn(&RoundTripSpan) -> f64) -> f64 {
+    rounds.iter().map(quantity).fold(0.0, |sum, x| sum + x)
+}
+
 /// Spans of equal length from the first to the last data. Times are seconds since the connection's first
 /// packet.
 struct RoundGrid {
@@ -197,4 +202,14 @@ fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
         let ack = track.bins.get(next).filter(|b| b.index == index)?.ack_delay.get()?;
         Some((back, rtt - least - micros(ack)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_of_no_round_trips_is_not_negative_zero() {
+        assert!(total(&[], |r| r.width).is_sign_positive());
+    }
 }
