@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ["policer", "shaper", "droptail", "fair-queue", "random-loss", "receive-window", "send-buffer", "slow-app", "black-hole",
          "asymmetric"]
 UNDECIDED = 0.5        # result::diagnosis::UNDECIDED
-EXCLUSIVE_MBPS = 60    # a path that is faster needs the machine alone
+EXCLUSIVE_MBPS = 100   # a path that is faster needs the machine alone
 QUEUE = {"bottleneck", "congestion", "shaped"}
 CAUSES = {"policer": {"policed"}, "random-loss": {"random-loss"}, "receive-window": {"receive-window"},
           "send-buffer": {"send-buffer"}, "slow-app": {"application"}, "black-hole": {"black-hole"}}
@@ -64,8 +64,11 @@ def draw(seed, n):
         p["rate"] = rate = min(max(rate, 3 * 1.22 * 1448 * 8 / rtt / math.sqrt(loss)), 500e6)
         p["up"] = {"loss": loss, "seed": n + 1, **fifo, "rate": rate, "queue": max(rate * rtt / 8, rate * 0.04 / 8)}
     elif kind in ("receive-window", "send-buffer"):
-        p["window"] = max(bdp * log(0.1, 0.5), 8e3)
-        p["up"] = fifo
+        # A window has at least some packets, and is well below the path's product of bandwidth and delay.
+        p["rate"] = rate = max(rate, 8 * 80e3 / rtt)
+        bdp = rate * rtt / 8
+        p["window"] = bdp * log(0.1, 0.4)
+        p["up"] = {**fifo, "rate": rate, "queue": max(bdp, rate * 0.04 / 8)}
     elif kind == "slow-app":
         p["app_rate"] = rate * r.uniform(0.05, 0.4)
         p["up"] = fifo
@@ -74,6 +77,9 @@ def draw(seed, n):
     else:
         down = rate * log(0.05, 0.5)
         p["up"], p["down"] = fifo, {**fifo, "rate": down, "queue": max(down * 0.05 / 8, 20e3)}
+    if ground in ("tbf", "htb"):
+        # A smaller bucket costs rate whenever the kernel's timer is late (tc-tbf(8)).
+        p["up"]["burst"] = max(p["up"]["burst"], rate * 0.002 / 8, 1600)
     p["causes"] = sorted(CAUSES.get(kind, QUEUE))
     # The application is slow in `watch` only: the test's own fills the link.
     p["measured_causes"] = sorted(QUEUE) if kind == "slow-app" else p["causes"]
@@ -150,7 +156,7 @@ class Ground:
         log = open(f"{self.dir.name}/{len(self.started)}.log", "w+")
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, **options)
         self.started.append(process)
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while ready and ready not in pathlib.Path(log.name).read_text():
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"{command[:6]}: {pathlib.Path(log.name).read_text()[-300:]}")
@@ -161,15 +167,23 @@ class Ground:
         p = self.p
         up, down = lab_stages(p["up"], p["rtt"]), lab_stages(p["down"], p["rtt"])
         path = pathlib.Path(self.dir.name, "path.toml")
-        path.write_text(f'duration = "1s"\n[links.path]\nbetween = ["a", "b"]\nforward = [{up}]\nbackward = [{down}]\n'
-                        '[flows.f]\nfrom = "a"\nto = "b"\ncc = "reno"\n')
+        # A host knows the MTU of its own link: a black hole is between two routers.
+        ends, more = ["a", "b"], ""
+        if "mtu" in p["up"]:
+            ends, more = ["r", "s"], '[links.near]\nbetween = ["a", "r"]\n[links.far]\nbetween = ["s", "b"]\n'
+        path.write_text(f'duration = "1s"\n[links.path]\nbetween = {json.dumps(ends)}\nforward = [{up}]\nbackward = [{down}]\n'
+                        f'{more}[flows.f]\nfrom = "a"\nto = "b"\ncc = "reno"\n')
+        log = self.start([self.longfat, "shell", str(path), "--user", "root", "--host", "a", "--", "getent", "hosts", "b"])
+        if log.wait(60):
+            raise RuntimeError(f"longfat shell: {pathlib.Path(self.dir.name, '0.log').read_text()[-500:]}")
+        address = pathlib.Path(self.dir.name, "0.log").read_text().strip().splitlines()[-1].split()[0]
         marks = [f"9{os.getpid()}{p['n']:04}{end}" for end in "12"]
         self.start([self.longfat, "shell", str(path), "--user", "root", "--host", "a",
                     "--serve", f"b=exec sleep {marks[1]}", "--", "sleep", marks[0]])
-        pids, end = [None, None], time.monotonic() + 15
+        pids, end = [None, None], time.monotonic() + 60
         while None in pids:
             if self.started[-1].poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"longfat shell: {pathlib.Path(self.dir.name, '0.log').read_text()[-500:]}")
+                raise RuntimeError(f"longfat shell: {pathlib.Path(self.dir.name, '1.log').read_text()[-500:]}")
             for pid in filter(str.isdigit, os.listdir("/proc")):
                 try:
                     line = pathlib.Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
@@ -178,7 +192,27 @@ class Ground:
                 if line[0] == b"sleep" and line[1].decode() in marks:
                     pids[marks.index(line[1].decode())] = pid
             time.sleep(0.02)
-        return [f"/proc/{pid}/ns/net" for pid in pids] + ["10.0.0.2"]
+        self.raise_priority()
+        return [f"/proc/{pid}/ns/net" for pid in pids] + [address]
+
+    def raise_priority(self):
+        """Gives the processes of the lab, which have sessions of their own, the priority of this session."""
+        own = pathlib.Path("/proc/self/autogroup")
+        nice = own.read_text().split()[-1] if own.exists() else "0"
+        parents = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                parents[int(pid)] = int(pathlib.Path("/proc", pid, "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                pass
+        below = {self.started[-1].pid}
+        while more := {pid for pid, parent in parents.items() if parent in below} - below:
+            below |= more
+        for pid in below if nice != "0" else []:
+            try:
+                pathlib.Path(f"/proc/{pid}/autogroup").write_text(nice)
+            except OSError:
+                pass  # It has ended, or the kernel limits how often a priority changes: this one is as it was.
 
     def foreign(self):
         """a -- emulator -- b; with TBF or HTB a -- r -- emulator -- b, and the qdisc at r's end of the emulator."""
@@ -210,16 +244,17 @@ class Ground:
             self.sysctl(f"/run/netns/{names['r']}", "ip_forward", "1")
             q, tc = p["up"], lambda line: subprocess.run(["tc", "-n", names["r"], *line.split()], check=True)
             if p["ground"] == "tbf":
-                tc(f"qdisc add dev t0 root tbf rate {q['rate']:.0f}bit burst {max(q['burst'], 1600):.0f} limit {q['queue']:.0f}")
+                tc(f"qdisc add dev t0 root tbf rate {q['rate']:.0f}bit burst {q['burst']:.0f} limit {q['queue']:.0f}")
             else:
                 tc("qdisc add dev t0 root handle 1: htb default 1")
-                tc(f"class add dev t0 parent 1: classid 1:1 htb rate {q['rate']:.0f}bit burst 1600 cburst 1600 quantum 1600")
+                tc(f"class add dev t0 parent 1: classid 1:1 htb rate {q['rate']:.0f}bit burst {q['burst']:.0f} cburst 1600 "
+                   "quantum 1600")
                 tc(f"qdisc add dev t0 parent 1:1 bfifo limit {q['queue']:.0f}")
         return f"/run/netns/{names['a']}", f"/run/netns/{names['b']}", "10.9.0.2"
 
     def measure(self):
         command = [self.longfat, "measure", self.address, "--json", "--no-progress"]
-        out = self.run(self.near, *command, capture_output=True, timeout=240)
+        out = self.run(self.near, *command, capture_output=True, timeout=400)
         if out.returncode:
             raise RuntimeError(f"measure: {out.stderr.strip()[-300:]}")
         return json.loads(out.stdout)
@@ -236,7 +271,9 @@ class Ground:
         out = self.run(self.near, self.longfat, "watch", "--json", "--for", "20s", "--", *command, capture_output=True, timeout=120)
         d = json.loads(out.stdout)
         flows = [f for f in d["flows"] if f["to"].startswith(f"{self.address}:")]
-        return max(flows, key=lambda f: f["measures"]["bytes"], default=None), d
+        # The first connection of iperf3 is its control connection.
+        flows = sorted(flows, key=lambda f: f["id"])
+        return flows[-1] if flows else None, d
 
 
 def judged(cause, confidence, right):
@@ -245,20 +282,21 @@ def judged(cause, confidence, right):
     return "right" if cause in right else "undecided" if confidence < UNDECIDED else "wrong"
 
 
-def limit_kind(p):
-    """The kinds that the trains may report of the upload."""
+def limit_kind(p, bucket):
+    """The kinds that the trains may report of the upload, with the bucket that they found."""
     d = p["up"]
     if "police" in d:
         return {"policer"}
     # "A shaper whose queue is below a tenth of its bucket counts as a policer" (docs/measure.md); none is drawn.
-    return {"shaper", "link"} if d["burst"] > 3000 else {"link"} | ({"shaper"} if p["ground"] in ("tbf", "htb") else set())
+    # A bucket of one full packet takes some small ones at once.
+    return {"shaper", "link"} if d["burst"] > 3000 or bucket <= 3000 else {"link"}
 
 
 def judge(p, m, flow, diagnosis):
     """The line of a path, as a dictionary."""
     up = m["up"].get("limiter") or {"kind": "no train"}
     kind = up["kind"]
-    right = limit_kind(p)
+    right = limit_kind(p, up.get("bucket_bytes") or 0)
     found = "undecided" if kind in ("unknown", "no train") else "right" if kind in right else "wrong"
     line = dict(n=p["n"], kind=p["kind"], ground=p["ground"], control=p["control"], mbps=p["rate"] / 1e6, rtt_ms=p["rtt"] * 1e3,
                 limit=kind, limit_is=found, why=up.get("why_unknown"))

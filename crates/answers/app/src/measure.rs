@@ -5,7 +5,7 @@
 //! show and `expect.rs` judges. These parts run on every system. The tests need Linux: `measure` runs them in
 //! order (`run.rs`); `trains.rs` chooses the trains of datagrams, `path.rs` finds MTU, ECN, DSCP and
 //! reordering, `capture.rs` diagnoses the captured test connections, `cures.rs` chooses cures and predicts
-//! them.
+//! them, `via.rs` measures the segments of a path, and `segments.rs` says which of them limits it.
 
 mod compare;
 mod expect;
@@ -14,6 +14,7 @@ mod file;
 mod headline;
 mod model;
 mod page;
+mod segments;
 mod series;
 mod table;
 mod text;
@@ -34,14 +35,18 @@ mod repeat;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
 mod stream_test;
 #[cfg(target_os = "linux")]
 mod trains;
+#[cfg(target_os = "linux")]
+mod via;
 
 #[cfg(target_os = "linux")]
 pub use ::measure::client::ClientError;
 #[cfg(target_os = "linux")]
-pub use ::measure::server::{ServeOptions, ServerEvent, serve};
+pub use ::measure::server::{ServeOptions, ServerEvent};
 #[cfg(target_os = "linux")]
 pub use ::measure::{DEFAULT_PORT, SessionLimits};
 #[cfg(target_os = "linux")]
@@ -52,6 +57,10 @@ pub use iperf3::{IPERF3_PORT, Iperf3Error};
 pub use repeat::{MeasureSchedule, measure_again};
 #[cfg(target_os = "linux")]
 pub use run::{MeasureError, MeasureOptions, Measured, measure};
+#[cfg(target_os = "linux")]
+pub use serve::serve;
+#[cfg(target_os = "linux")]
+pub use via::{ViaHost, measure_via};
 
 pub use compare::{MeasurementComparison, compare};
 pub use expect::{MeasureExpectation, hold, read};
@@ -63,6 +72,7 @@ pub use model::{
     StreamTest, TestVerdict, cure_name,
 };
 pub use page::page;
+pub use segments::{Segment, ViaMeasurement};
 pub use series::{MeasurementSeries, SeriesFigure, SeriesRun, line};
 pub use text::text;
 pub use ticket::ticket;

@@ -82,6 +82,19 @@ pub fn congestion_control_commands(
     all
 }
 
+/// Smaller segments, for a path whose MTU is below that of the hosts and that sends no ICMP message, with
+/// commands for `from` alone. `mss` as `TCP_MAXSEG` counts it, bytes.
+pub fn small_segments(from: &str, to: &str, mss: u32, v6: bool) -> Change {
+    let call = format!(
+        "int mss = {mss};  /* before connect */\nsetsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof mss);"
+    );
+    let mtu = LinuxSetting::Route { name: "advmss", to: mss.to_string(), v6 };
+    let needs = format!("iproute2; for connections with {to} in both directions");
+    Change::new(ChangeKind::MssClamp, ChangePlace::Path, "")
+        .set(None, mss.into(), ChangeUnit::Bytes)
+        .by([in_program(from, "Linux 2.6", &call, "remove the call"), mtu.at(from, &needs).towards(to)])
+}
+
 /// `count` connections instead of each one, with commands for a program at either end.
 pub fn more_connections(from: &str, to: &str, count: u32) -> Change {
     let change = Change::new(ChangeKind::MoreConnections, ChangePlace::Sender, "");

@@ -19,9 +19,9 @@ mod linux {
     use crate::escape::eprint_escaped;
     use crate::progress::terminal;
     use app::measure::{
-        DEFAULT_PORT, IPERF3_PORT, MEASUREMENT_FILE, MeasureOptions, MeasureSchedule, Measured,
-        MeasurementSeries, SeriesRun, hold, host_and_port, line, measure_again, page, read, read_token, text,
-        ticket,
+        DEFAULT_PORT, IPERF3_PORT, MEASUREMENT_FILE, MeasureExpectation, MeasureOptions, MeasureSchedule,
+        Measured, MeasurementSeries, SeriesRun, ViaHost, hold, host_and_port, line, measure_again,
+        measure_via, page, read, read_token, text, ticket,
     };
     use app::output::write_file;
     use std::io::{self, IsTerminal};
@@ -32,8 +32,11 @@ mod linux {
     /// Runs the tests, prints the measurement and writes its files.
     pub fn measure(args: &MeasureArgs) -> Result<ExitCode, CliProblem> {
         let default = if args.iperf3 { IPERF3_PORT } else { DEFAULT_PORT };
-        let (host, port) = host_and_port(&args.host, default)?;
         let expected = read(&args.expect)?;
+        let (host, port) = match &args.host {
+            Some(host) => host_and_port(host, default)?,
+            None => (String::new(), default),
+        };
         let options = MeasureOptions {
             host,
             port,
@@ -50,13 +53,15 @@ mod linux {
                 eprint_escaped!("{name} ...\n");
             }
         };
+        if !args.via.is_empty() {
+            return via(args, &options, &expected, &mut step);
+        }
         let done = match is_series {
             true => several(args, &options, &mut step)?,
             false => one(args, &options, &mut step)?,
         };
         let Some(Finished { mut series, mut files, is_single }) = done else {
-            let signal = lab::interrupted().unwrap_or_default();
-            return Ok(ExitCode::from(128 + signal as u8));
+            return Ok(by_signal());
         };
         let expectations = hold(&expected, &series.measurements().collect::<Vec<_>>());
         let lines = app::expect::lines(&expectations);
@@ -98,6 +103,49 @@ mod linux {
         })
     }
 
+    /// Measures a path and its segments, prints the outcome and writes it.
+    fn via(
+        args: &MeasureArgs,
+        options: &MeasureOptions,
+        expected: &[MeasureExpectation],
+        step: &mut dyn FnMut(&str),
+    ) -> Result<ExitCode, CliProblem> {
+        let host = |text: &String| {
+            let (host, port) = host_and_port(text, DEFAULT_PORT)?;
+            Ok(ViaHost { name: text.clone(), host, port })
+        };
+        let hosts: Vec<ViaHost> = args.via.iter().map(host).collect::<Result<_, CliProblem>>()?;
+        let measured = measure_via(&hosts, options, step, &mut || lab::interrupted().is_some());
+        let last = hosts.last().map(|host| host.name.clone()).unwrap_or_default();
+        let mut measured = measured.map_err(|e| CliProblem::usage(format!("{last}: {e}")))?;
+        if lab::interrupted().is_some() {
+            return Ok(by_signal());
+        }
+        let expectations = hold(expected, &[&measured.end_to_end]);
+        let lines = app::expect::lines(&expectations);
+        let met = expectations.iter().all(|e| e.met);
+        measured.end_to_end.expectations = expectations;
+        let json = measured.json();
+        let file = args.out.as_ref().map(|dir| write_file(&dir.join(MEASUREMENT_FILE), json.as_bytes()));
+        let file = file.transpose()?.map_or(String::new(), |file| format!("{}\n", file.display()));
+        match args.json {
+            true => {
+                crate::print_json(&json)?;
+                eprint_escaped!("{lines}{file}");
+            }
+            false => {
+                let blank = if lines.is_empty() && file.is_empty() { "" } else { "\n" };
+                crate::print(&format!("{}{blank}{lines}{file}", measured.text(terminal().width)))?;
+            }
+        }
+        Ok(if met { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// The exit code after a signal.
+    fn by_signal() -> ExitCode {
+        ExitCode::from(128 + lab::interrupted().unwrap_or_default() as u8)
+    }
+
     /// A finished series, and the files that were written with it.
     struct Finished {
         series: MeasurementSeries,
@@ -112,8 +160,8 @@ mod linux {
         step: &mut dyn FnMut(&str),
     ) -> Result<Option<Finished>, CliProblem> {
         let measured = app::measure::measure(options, step, &mut || lab::interrupted().is_some());
-        let Measured { measurement, upload_pcap } =
-            measured.map_err(|e| CliProblem::usage(format!("{}: {e}", args.host)))?;
+        let Measured { measurement, upload_pcap } = measured
+            .map_err(|e| CliProblem::usage(format!("{}: {e}", args.host.as_deref().unwrap_or_default())))?;
         if lab::interrupted().is_some() {
             return Ok(None);
         }

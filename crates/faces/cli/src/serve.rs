@@ -17,14 +17,16 @@ pub use linux::serve;
 mod linux {
     use super::*;
     use crate::escape::eprint_escaped;
-    use app::measure::{ServeOptions, ServerEvent, SessionLimits, read_token};
+    use app::measure::{DEFAULT_PORT, ServeOptions, ServerEvent, SessionLimits, host_and_port, read_token};
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
     use std::time::Duration;
 
     /// Serves until a signal or --for ends it.
     pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliProblem> {
         let token = args.token_file.as_deref().map(read_token).transpose()?;
-        let port = app::measure::DEFAULT_PORT;
+        let onward: Result<Vec<_>, _> =
+            args.onward.iter().map(|host| host_and_port(host, DEFAULT_PORT)).collect();
+        let onward = onward?;
         let limits = SessionLimits {
             rate: args.max_rate.map(|rate| rate.as_bps()),
             seconds: args.max_time.as_secs_f64().clamp(1.0, f64::from(u32::MAX)) as u32,
@@ -37,9 +39,10 @@ mod linux {
             max_per_address: args.max_per_address,
             limits,
             time: args.time.map(|time| Duration::from_nanos(time.as_nanos())),
+            onward: onward.clone(),
         };
         lab::catch_interrupts();
-        let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT));
         let serve = |listen| {
             app::measure::serve(&options(listen), &mut || lab::interrupted().is_some(), &log).map(|()| listen)
         };
@@ -47,7 +50,7 @@ mod linux {
             Some(listen) => serve(listen).map_err(|e| (listen, e)),
             // A host without IPv6.
             None => serve(everywhere)
-                .or_else(|_| serve(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
+                .or_else(|_| serve(SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT))))
                 .map_err(|e| (everywhere, e)),
         };
         match served {

@@ -30,6 +30,8 @@ pub enum Request {
     Clear,
     /// Requests the list of datagrams that have arrived since the last [`Request::Clear`].
     Collect,
+    /// Requests that the server measures the path to another server, as a client of that one.
+    Onward { host: String, port: u16 },
 }
 
 /// A message from the server.
@@ -62,6 +64,10 @@ pub enum Reply {
         /// Datagrams that arrived and that the server lost because it was late.
         dropped: u32,
     },
+    /// The measurement of the path to another server, as JSON.
+    Measured { measurement: String },
+    /// Why there is no measurement of the path to another server.
+    NotMeasured { why: String },
     /// The request is refused; the connection ends.
     Refused { why: String },
 }

@@ -3,7 +3,7 @@
 
 use super::capture::{Captured, test_flow};
 use super::fault::Fault;
-use super::model::{Direction, LimiterFound, Measurement, StreamTest, cure_name};
+use super::model::{Direction, Limiter, LimiterFound, MeasuredPath, Measurement, StreamTest, cure_name};
 use super::stream_test::START_SHARE;
 use crate::provenance::proc_sys;
 use ::measure::client::StreamOptions;
@@ -12,7 +12,9 @@ use congestion::Control;
 use experiment::BatchRunner;
 use fit::FitOptions;
 use path::link::Link;
+use path::policer::Policer;
 use path::queue::fifo::Fifo;
+use path::shaper::Shaper;
 use path::{QueueConfig, Stage};
 use result::{Change, sender};
 use scenario::Scenario;
@@ -69,6 +71,13 @@ impl Candidate {
 /// upload as it is.
 pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
     let mut all = Vec::new();
+    // Nothing else helps where no full segment arrives.
+    if let Some(MeasuredPath { black_hole: true, mtu: Some(mtu), .. }) = m.up.path {
+        let v6 = m.client.contains(':');
+        let mss = mtu.saturating_sub(if v6 { 60 } else { 40 });
+        let options = StreamOptions { mss: Some(mss), ..StreamOptions::default() };
+        return vec![Candidate { change: sender::small_segments(HERE, THERE, mss, v6), options }];
+    }
     if let (Some(_), Some(capacity)) = (m.limit_mbps(Direction::Up), m.capacity_mbps(Direction::Up)) {
         // What exceeds the limit is dropped, or delays everything.
         if loses(m) || matches!(fault, Fault::Delayed { .. }) {
@@ -135,8 +144,9 @@ pub struct Predictions {
     pub cures: Vec<Option<f64>>,
 }
 
-/// Fits a scenario to the captured upload and predicts the goodput with each candidate. `capacity_mbps` is
-/// what a limit that was measured otherwise leaves to TCP.
+/// Fits a scenario to the captured upload and predicts the goodput with each candidate. `limiter` is what the
+/// trains found: it replaces the limit of the fitted scenario, which one connection shows less exactly, or
+/// not at all. `capacity_mbps` is what a known limit leaves to TCP.
 ///
 /// # Errors
 /// Fails with the reason why there is no prediction.
@@ -144,6 +154,7 @@ pub fn predict(
     captured: &Captured,
     server: SocketAddr,
     test: &StreamTest,
+    limiter: Option<&Limiter>,
     capacity_mbps: Option<f64>,
     all: &[Candidate],
 ) -> Result<Predictions, String> {
@@ -159,8 +170,10 @@ pub fn predict(
     let seen = crate::fit::captured(reader, only, &mut |_, _| ());
     let options = FitOptions { packets: FIT_PACKETS, seconds: FIT_SECONDS, ..FitOptions::default() };
     let made = seen.and_then(|seen| fit::fit(&seen, &options, None)).map_err(|e| e.to_string())?;
+    let mut fitted = made.scenario.clone();
+    let has_limit = limiter.is_some_and(|limiter| set_limiter(&mut fitted, limiter));
     let with = |options: &StreamOptions| -> Option<Scenario> {
-        let mut scenario = made.scenario.clone();
+        let mut scenario = fitted.clone();
         // As the tests: without the begin, in which connections start.
         scenario.duration = RUN;
         scenario.sample = Span::from_millis(100);
@@ -180,7 +193,7 @@ pub fn predict(
     let mut scenarios = scenarios.ok_or_else(|| format!("the simulator has no {}", test.control))?;
     // Where the capture shows no limit, the fitted link is faster than the upload by a fixed factor. What
     // fills that link would fill a faster one too.
-    if made.fit.limiter == "none" {
+    if made.fit.limiter == "none" && !has_limit {
         let faster: Vec<Scenario> = scenarios[1..].iter().map(with_faster_link).collect();
         scenarios.extend(faster);
     }
@@ -209,6 +222,40 @@ pub fn predict(
         Some(*mbps).filter(|_| !depends)
     };
     Ok(Predictions { as_is, cures: cures.iter().enumerate().map(known).collect() })
+}
+
+/// Puts the limit that the trains found in the place of the fitted scenario's. Returns whether there is one.
+fn set_limiter(scenario: &mut Scenario, found: &Limiter) -> bool {
+    let Some(rate) = found.limit_mbps().map(|mbps| Rate::from_bps((1e6 * mbps) as u64)) else { return false };
+    let bytes = |bytes: Option<f64>| bytes.map(|bytes| Bytes::new(bytes as u64));
+    let burst = bytes(found.bucket_bytes);
+    let is_limiter = |stage: &Stage| {
+        let is_link = matches!(stage, Stage::Link(Link { rate: Some(_), .. }));
+        is_link || matches!(stage, Stage::Policer(_) | Stage::Shaper(_))
+    };
+    let mut stages = scenario.links.iter_mut().flat_map(|link| &mut link.forward);
+    let Some(named) = stages.find(|named| is_limiter(&named.stage)) else { return false };
+    // A queue that was not full says only how long it is at least.
+    let queue = bytes(found.queue_bytes.filter(|_| found.queue_full == Some(true)));
+    let queue = queue.map(|bytes| QueueConfig::Fifo(Fifo { packets: None, bytes: Some(bytes) }));
+    let queue = queue.or_else(|| match &named.stage {
+        Stage::Link(link) => Some(link.queue.clone()),
+        Stage::Shaper(shaper) => shaper.queue.clone(),
+        _ => None,
+    });
+    let delay = if let Stage::Link(link) = &named.stage { link.delay } else { Span::ZERO };
+    if !delay.is_zero() && found.kind != LimiterFound::Link {
+        return false;
+    }
+    named.stage = match found.kind {
+        LimiterFound::Policer => Stage::Policer(Policer::single(rate, burst)),
+        LimiterFound::Shaper => Stage::Shaper(Shaper { burst, queue, ..Shaper::new(rate) }),
+        _ => {
+            let queue = queue.unwrap_or_default();
+            Stage::Link(Link { rate: Some(rate), delay, queue, ..Link::default() })
+        }
+    };
+    true
 }
 
 /// The scenario with a faster link in the place of the limiter, and with the queue that belongs to it.

@@ -62,7 +62,7 @@ pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
 pub fn helps(cure: &Cure, m: &Measurement) -> bool {
     let (Some(up), Some(fault)) = (m.test("up"), fault(m, Direction::Up)) else { return false };
     match fault {
-        Fault::Slow { is, .. } => cure.test.goodput_mbps >= MIN_GAIN * is,
+        Fault::Slow { is, .. } => cure.test.goodput_mbps > 0.0 && cure.test.goodput_mbps >= MIN_GAIN * is,
         Fault::Delayed { added_ms } => {
             let left = added_by(cure, m).unwrap_or(f64::INFINITY);
             left < added_ms / 2.0 && cure.test.goodput_mbps >= ENOUGH_SHARE * up.goodput_mbps

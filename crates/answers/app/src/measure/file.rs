@@ -1,6 +1,7 @@
 //! Reads the file of one measurement, or of several.
 
 use super::model::{MEASURE_SCHEMA, Measurement};
+use super::segments::ViaMeasurement;
 use super::series::{MeasurementSeries, SERIES_SCHEMA, SeriesRun};
 use crate::{CommandError, regular};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The file in a folder of `longfat measure --out`.
 pub const MEASUREMENT_FILE: &str = "measurement.json";
 
-/// The file of one measurement, or of several.
+/// The file of one measurement, of several, or of a path and its segments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -18,6 +19,8 @@ pub enum MeasurementFile {
     One(Box<Measurement>),
     /// Several measurements of one path.
     Series(MeasurementSeries),
+    /// One measurement of a path and its segments.
+    Via(Box<ViaMeasurement>),
 }
 
 impl From<Measurement> for MeasurementSeries {

@@ -18,10 +18,16 @@ pub fn headline(m: &Measurement) -> String {
     let has_black_hole = |d: &Direction| m.direction(*d).path.as_ref().is_some_and(|p| p.black_hole);
     if let Some(direction) = Direction::BOTH.into_iter().find(has_black_hole) {
         let mtu = m.direction(direction).path.as_ref().and_then(|p| p.mtu).unwrap_or_default();
-        return format!(
-            "The {} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass.",
+        let what = format!(
+            "The {} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass",
             direction.load()
         );
+        return match advised(m).filter(|_| direction == Direction::Up) {
+            Some(cure) => {
+                format!("{what}. {}: {} Mbit/s measured.", cure.test.name, digits(cure.test.goodput_mbps))
+            }
+            None => format!("{what}."),
+        };
     }
     let (up, down) = (fault(m, Direction::Up), fault(m, Direction::Down));
     // A limit that was measured is certain; a gain of several connections may be the hosts' own.

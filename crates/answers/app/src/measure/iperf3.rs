@@ -115,6 +115,9 @@ fn arguments(
     if let Some(control) = &options.control {
         option("-C", control.clone());
     }
+    if let Some(mss) = options.mss {
+        option("-M", mss.to_string());
+    }
     if let Some(rate) = options.pacing {
         option("--fq-rate", rate.to_string());
     }

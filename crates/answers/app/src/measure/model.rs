@@ -278,6 +278,7 @@ pub fn cure_name(change: &Change) -> String {
     let to = change.setting.map(|s| s.to).unwrap_or_default();
     match (change.kind, &change.name) {
         (ChangeKind::PacingCap, _) => format!("paced at {} Mbit/s", print::three_digits(to)),
+        (ChangeKind::MssClamp, _) => format!("MSS {to:.0}"),
         (ChangeKind::MoreConnections, _) => format!("{to:.0} connections"),
         (_, Some(name)) => name.to_uppercase(),
         (kind, None) => kind.name(),
@@ -408,9 +409,10 @@ mod tests {
             sender::pacing_cap(Some(units::Rate::from_bps(18_727_000))),
             sender::congestion_control("bbr"),
             sender::more_connections("a", "b", 4),
+            sender::small_segments("a", "b", 1360, false),
         ]
         .map(|change| cure_name(&change));
-        assert_eq!(names, ["paced at 18.7 Mbit/s", "BBR", "4 connections"]);
+        assert_eq!(names, ["paced at 18.7 Mbit/s", "BBR", "4 connections", "MSS 1360"]);
     }
 
     #[test]

@@ -306,7 +306,8 @@ impl Tests<'_> {
             step("predicting cures");
             let limit = self.m.limit_mbps(Direction::Up);
             let capacity = limit.and_then(|_| self.m.capacity_mbps(Direction::Up));
-            match predict(upload, self.far.server(), test, capacity, all) {
+            let limiter = self.m.up.limiter.as_ref();
+            match predict(upload, self.far.server(), test, limiter, capacity, all) {
                 Ok(p) => {
                     let unknown = all.iter().zip(&p.cures).filter(|(_, mbps)| mbps.is_none());
                     let unknown: Vec<String> = unknown.map(|(c, _)| c.name()).collect();

@@ -15,12 +15,19 @@ what it cannot tell. `longfat report BEFORE AFTER` compares two measurements; th
   longfat measure dc.example.com --quick --expect 'up.goodput >= 18Mbit/s'
   longfat measure dc.example.com --quick --every 10min --for 24h --out day
   sudo longfat measure dc.example.com --repeat 5 --ticket carrier.md
+  sudo longfat measure --via branch-gw,hub,dc.example.com
 
 Exit codes: 0 it measured; 1 it measured, and an --expect was not met; 2 bad input, or the server cannot be used.")]
 pub struct MeasureArgs {
     /// Name or address of the host that runs `longfat serve`, with an optional port (4717).
-    #[arg(value_name = "HOST[:PORT]")]
-    pub host: String,
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "via")]
+    pub host: Option<String>,
+    /// Measure the path to the last of these hosts, and each segment on the way: from here to the first, and
+    /// from each to the next, by the server there, which must permit it (`longfat serve --onward`). Names
+    /// the segment that limits the path.
+    #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',', num_args = 1,
+          conflicts_with_all = ["host", "iperf3", "repeat", "every", "report", "ticket"])]
+    pub via: Vec<String>,
     /// The server's token.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,

@@ -38,6 +38,10 @@ pub struct ServeArgs {
     /// Time that a client may take.
     #[arg(long, value_name = "TIME", default_value = "5min")]
     pub max_time: Span,
+    /// Also measure the path from here to this host, whose server has the same token, for a client of
+    /// `longfat measure --via`; can be given several times. Default: to none.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub onward: Vec<String>,
     /// End after this time. Default: at Ctrl-C or SIGTERM.
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<Span>,

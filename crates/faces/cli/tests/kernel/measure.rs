@@ -51,25 +51,32 @@ fn sleeper(mark: &str) -> Option<u32> {
     })
 }
 
+/// A link between two hosts with these stages in the forward direction.
+fn link(between: [&str; 2], up: &str) -> String {
+    format!(
+        "[links.{0}-{1}]\nbetween = [\"{0}\", \"{1}\"]\nforward = [{up}]\n\
+         backward = [{{ kind = \"delay\", delay = \"10ms\" }}]\n",
+        between[0], between[1]
+    )
+}
+
 /// A path of the lab whose upward direction has these stages, with a server of `longfat`; `None`, with a
 /// message, where there is no lab.
 fn lab(up: &str) -> Option<Hosts> {
-    lab_with(up, concat!(env!("CARGO_BIN_EXE_longfat"), " serve"))
+    lab_with(&link(["a", "b"], up), &[("b", concat!(env!("CARGO_BIN_EXE_longfat"), " serve"))])
 }
 
-/// As [`lab`], with another server.
-fn lab_with(up: &str, server: &str) -> Option<Hosts> {
+/// As [`lab`], with these links and servers.
+fn lab_with(links: &str, servers: &[(&str, &str)]) -> Option<Hosts> {
     let (dir, own) = folder();
-    let path = format!(
-        "duration = \"1s\"\n[links.path]\nbetween = [\"a\", \"b\"]\nforward = [{up}]\n\
-         backward = [{{ kind = \"delay\", delay = \"10ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
-    );
+    let path = format!("duration = \"1s\"\n{links}[flows.f]\nfrom = \"a\"\nto = \"b\"\n");
     fs::write(dir.join("s.toml"), path).expect("a file");
     let mark = format!("600.{:06}{own:03}", std::process::id() % 1_000_000);
     let longfat = env!("CARGO_BIN_EXE_longfat");
     let mut keeper = Command::new(longfat)
         .args(["shell", "s.toml", "--user", "root", "--host", "a"])
-        .args(["--serve", &format!("b=exec {server}"), "--", "sleep", &mark])
+        .args(servers.iter().flat_map(|(host, server)| ["--serve".into(), format!("{host}=exec {server}")]))
+        .args(["--", "sleep", &mark])
         .current_dir(&dir)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -130,14 +137,19 @@ impl Hosts {
     fn command(&self, more: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.near)).args(["env", "--default-signal=INT"]);
-        command.args([env!("CARGO_BIN_EXE_longfat"), "measure", self.far]).args(more);
+        command.args([env!("CARGO_BIN_EXE_longfat"), "measure"]).args(more);
         command.current_dir(&self.dir).stdin(Stdio::null());
         command
     }
 
     /// Measures the path; returns the measurement.
     fn measure(&self, more: &[&str]) -> Value {
-        let measured = || self.command(&[&["--json"], more].concat()).output().expect("longfat runs");
+        self.measured(&[&[self.far], more].concat())
+    }
+
+    /// Returns what `longfat measure` with these arguments prints.
+    fn measured(&self, args: &[&str]) -> Value {
+        let measured = || self.command(&[&["--json"], args].concat()).output().expect("longfat runs");
         let mut out = measured();
         // The server may not listen yet.
         within(Duration::from_secs(10), || {
@@ -247,7 +259,7 @@ fn a_series_ends_at_ctrl_c_with_what_it_has() {
     let Some(hosts) = lab("{ kind = \"delay\", delay = \"5ms\" }") else { return };
     // The server answers from here on.
     hosts.measure(&["--quick"]);
-    let mut command = hosts.command(&["--quick", "--every", "1s", "--no-progress"]);
+    let mut command = hosts.command(&[hosts.far, "--quick", "--every", "1s", "--no-progress"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("longfat runs");
     let mut out = BufReader::new(child.stdout.take().expect("its output"));
     let mut first = String::new();
@@ -270,7 +282,7 @@ fn an_iperf3_server_is_enough_for_goodput_and_its_cause() {
     }
     let policer = "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }";
     let path = format!("{policer}, {{ kind = \"delay\", delay = \"20ms\" }}");
-    let Some(hosts) = lab_with(&path, "iperf3 -s") else { return };
+    let Some(hosts) = lab_with(&link(["a", "b"], &path), &[("b", "iperf3 -s")]) else { return };
     let m = hosts.measure(&["--iperf3", "--quick"]);
     println!("{m:#}");
     let tests = m["tests"].as_array().expect("tests");
@@ -282,4 +294,43 @@ fn an_iperf3_server_is_enough_for_goodput_and_its_cause() {
     assert!(m.get("idle").is_none() && m["up"].get("limiter").is_none(), "no server of ours");
     let unknown = m["cannot_tell"][0].as_str().expect("a reason");
     assert!(unknown.starts_with("an iperf3 server is at the far end"), "{unknown}");
+}
+
+#[test]
+fn the_segment_with_the_policer_is_named() {
+    let policer = "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }";
+    let delay = "{ kind = \"delay\", delay = \"10ms\" }";
+    let links = [link(["a", "b"], delay), link(["b", "c"], &format!("{policer}, {delay}"))].concat();
+    let longfat = env!("CARGO_BIN_EXE_longfat");
+    // The third host's address, which `longfat shell` gives in the order of the links.
+    let onward = format!("{longfat} serve --onward 10.0.0.3");
+    let servers = [("b", onward.as_str()), ("c", concat!(env!("CARGO_BIN_EXE_longfat"), " serve"))];
+    let Some(hosts) = lab_with(&links, &servers) else { return };
+    let via = ["--via", "10.0.0.2,10.0.0.3", "--quick"];
+    let mut m = hosts.measured(&via);
+    // On a busy machine trains are disturbed, and the answer is "cannot tell".
+    for _ in 0..2 {
+        if m.get("up_segment").is_none() {
+            m = hosts.measured(&via);
+        }
+    }
+    println!("{m:#}");
+    assert_eq!(
+        (&m["schema"], &m["up_segment"]),
+        (&"longfat-measure-via/1".into(), &1.into()),
+        "{}",
+        m["headline"]
+    );
+    let headline = m["headline"].as_str().expect("a text");
+    assert!(
+        headline.starts_with("The segment 10.0.0.2 -> 10.0.0.3 limits the upload: a policer of "),
+        "{headline}"
+    );
+    let segments = m["segments"].as_array().expect("segments");
+    assert_eq!(segments.len(), 2);
+    is_near(&segments[1]["measurement"]["up"]["limiter"]["rate_mbps"], 20.0, 0.03);
+    // The server of the second host may not measure onwards.
+    let refused = hosts.measured(&["--via", "10.0.0.3,10.0.0.2", "--quick"]);
+    let why = refused["segments"][1]["error"].as_str().expect("a reason");
+    assert!(why.contains("may not measure the path to 10.0.0.2 port 4717"), "{why}");
 }

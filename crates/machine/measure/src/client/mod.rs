@@ -177,6 +177,19 @@ impl Client {
         false
     }
 
+    /// Has the server measure the path to another server, which may take `time`. Returns the measurement as
+    /// JSON.
+    ///
+    /// # Errors
+    /// Fails when the server refuses or cannot be reached, or there is no measurement.
+    pub fn onward(&mut self, host: &str, port: u16, time: Duration) -> Result<String, ClientError> {
+        match self.request(&Request::Onward { host: host.into(), port }, time)? {
+            Reply::Measured { measurement } => Ok(measurement),
+            Reply::NotMeasured { why } => Err(ClientError::Refused(why)),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Sends a request and returns the reply.
     fn request(&mut self, request: &Request, time: Duration) -> Result<Reply, ClientError> {
         self.control.send(request, REPLY_TIME)?;

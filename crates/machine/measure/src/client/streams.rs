@@ -26,6 +26,9 @@ pub struct StreamOptions {
     pub control: Option<String>,
     /// `SO_MAX_PACING_RATE` of each connection of an upload, bit/s.
     pub pacing: Option<u64>,
+    /// `TCP_MAXSEG` of each connection of an upload: the payload of a segment and the TCP options of its
+    /// data, bytes.
+    pub mss: Option<u32>,
     /// Pause between echoes during the test, ms; `None`: no echoes.
     pub echo_ms: Option<u64>,
 }
@@ -137,6 +140,9 @@ impl Client {
         let socket = connected(self.server, |socket| {
             if let Some(control) = &options.control {
                 socket::set_bytes(socket.as_fd(), SocketOption::TCP_CONGESTION, control.as_bytes())?;
+            }
+            if let Some(mss) = options.mss {
+                socket::set_option(socket.as_fd(), SocketOption::TCP_MAXSEG, mss as i32)?;
             }
             if let Some(rate) = options.pacing {
                 let bytes = (rate / 8).clamp(1, u64::from(u32::MAX)) as u32;

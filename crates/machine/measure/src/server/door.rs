@@ -2,8 +2,8 @@
 //! what it wants takes a few kB and at most [`MAX_SILENCE`]; there are at most [`MAX_WAITING`] of them, of
 //! which the oldest is closed for a new one, so that neither silent nor slow clients keep others out.
 
-use super::session::{Session, SessionState};
-use super::{ServeOptions, ServerEvent, canonical, client_of, new_id};
+use super::session::{Onward, Session, SessionState};
+use super::{MeasureOnward, ServeOptions, ServerEvent, canonical, client_of, new_id};
 use crate::datagram::{DatagramHead, DatagramKind};
 use crate::endpoint::Endpoint;
 use crate::frame::{self, MAX_REQUEST};
@@ -59,6 +59,7 @@ type Entries = Arc<Mutex<BTreeMap<SessionId, Entry>>>;
 /// Listens for connections and first datagrams.
 pub struct Door<'a> {
     options: &'a ServeOptions,
+    onward: MeasureOnward<'a>,
     log: &'a (dyn Fn(ServerEvent) + Sync),
     queue: EventQueue,
     listener: OwnedFd,
@@ -81,7 +82,11 @@ enum Fate {
 
 impl<'a> Door<'a> {
     /// Listens at the address of the options.
-    pub fn open(options: &'a ServeOptions, log: &'a (dyn Fn(ServerEvent) + Sync)) -> io::Result<Door<'a>> {
+    pub fn open(
+        options: &'a ServeOptions,
+        onward: MeasureOnward<'a>,
+        log: &'a (dyn Fn(ServerEvent) + Sync),
+    ) -> io::Result<Door<'a>> {
         let is_v6 = options.listen.is_ipv6();
         let listener = socket::tcp_socket(is_v6)?;
         socket::set_option(listener.as_fd(), SocketOption::SO_REUSEADDR, 1)?;
@@ -97,6 +102,7 @@ impl<'a> Door<'a> {
         log(ServerEvent::Listening(local));
         Ok(Door {
             options,
+            onward,
             log,
             queue,
             listener,
@@ -233,9 +239,10 @@ impl<'a> Door<'a> {
         let entry = Entry { client: client.ip(), local: canonical(local), state: state.clone(), streams };
         self.lock().insert(id, entry);
         let (entries, log) = (self.entries.clone(), self.log);
+        let onward = Onward { hosts: &self.options.onward, measure: self.onward };
         log(ServerEvent::Begun { client });
         scope.spawn(move || {
-            Session { control: Wire::new(socket, rest), id, state: state.clone(), attached }.run();
+            Session { control: Wire::new(socket, rest), id, state: state.clone(), attached, onward }.run();
             state.end();
             entries.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             log(ServerEvent::Ended { client, bytes: state.used() });

@@ -24,7 +24,17 @@ pub struct ServeOptions {
     pub limits: SessionLimits,
     /// Duration; `None`: until `ended` says so.
     pub time: Option<Duration>,
+    /// Hosts and ports that clients may have the path to measured from here.
+    pub onward: Vec<(String, u16)>,
 }
+
+/// Measures the path to a host and port; returns the measurement as JSON. The last argument is called often
+/// and ends the tests by `true`.
+///
+/// # Errors
+/// Fails with the reason why there is no measurement.
+pub type MeasureOnward<'a> =
+    &'a (dyn Fn(&str, u16, &mut dyn FnMut() -> bool) -> Result<String, String> + Sync);
 
 /// An event at a server, for its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,15 +50,17 @@ pub enum ServerEvent {
 }
 
 /// Serves until the time is over or `ended` returns true, which is called at least five times a second.
+/// `onward` measures the paths to the hosts of [`ServeOptions::onward`].
 ///
 /// # Errors
 /// Fails when the address cannot be listened at.
 pub fn serve(
     options: &ServeOptions,
+    onward: MeasureOnward<'_>,
     ended: &mut dyn FnMut() -> bool,
     log: &(dyn Fn(ServerEvent) + Sync),
 ) -> std::io::Result<()> {
-    std::thread::scope(|scope| door::Door::open(options, log)?.run(scope, ended))
+    std::thread::scope(|scope| door::Door::open(options, onward, log)?.run(scope, ended))
 }
 
 /// The identity of a client: an IPv4 address, or an IPv6 /64 (RFC 4291 section 2.5.1).

@@ -1,5 +1,6 @@
 //! A session of the server: does what the client requests, within the session's limits.
 
+use super::MeasureOnward;
 use crate::datagram::DatagramKind;
 use crate::endpoint::{ArrivalLog, Endpoint, SentTrain};
 use crate::frame::MAX_REQUEST;
@@ -102,15 +103,23 @@ impl SessionState {
     }
 }
 
+/// The other servers that this one may measure the path to.
+#[derive(Clone, Copy)]
+pub struct Onward<'a> {
+    pub hosts: &'a [(String, u16)],
+    pub measure: MeasureOnward<'a>,
+}
+
 /// A session's control connection, and the streams that clients attach.
-pub struct Session {
+pub struct Session<'a> {
     pub control: Wire,
     pub id: SessionId,
     pub state: std::sync::Arc<SessionState>,
     pub attached: Receiver<StreamConnection>,
+    pub onward: Onward<'a>,
 }
 
-impl Session {
+impl Session<'_> {
     /// Serves requests until the client leaves, makes a mistake or meets a limit.
     pub fn run(mut self) {
         let opened = Reply::Session { session: self.id, limits: self.state.limits };
@@ -147,6 +156,7 @@ impl Session {
                 let (arrivals, dropped) = self.state.log().get();
                 Reply::Arrivals { arrivals, dropped }
             }
+            Request::Onward { host, port } => self.onward(&host, port),
             Request::Hello { .. } | Request::Prove { .. } | Request::Attach { .. } => {
                 refused("this request comes first or not at all")
             }
@@ -183,6 +193,24 @@ impl Session {
         };
         self.state.used.fetch_add(bytes, Relaxed);
         Reply::Done(report)
+    }
+
+    /// Measures the path to another server, while the client waits for it.
+    fn onward(&mut self, host: &str, port: u16) -> Reply {
+        if !self.onward.hosts.iter().any(|(name, at)| name == host && *at == port) {
+            let why = format!("it may not measure the path to {host} port {port} (longfat serve --onward)");
+            return Reply::NotMeasured { why };
+        }
+        let (state, control) = (&self.state, &mut self.control);
+        let mut has_left = || {
+            let waits =
+                matches!(control.receive::<Request>(MAX_REQUEST, Duration::ZERO), Err(WireError::Late));
+            !waits || state.is_over()
+        };
+        match (self.onward.measure)(host, port, &mut has_left) {
+            Ok(measurement) => Reply::Measured { measurement },
+            Err(why) => Reply::NotMeasured { why },
+        }
     }
 
     /// Sends a train to the address that the client's datagrams came from.

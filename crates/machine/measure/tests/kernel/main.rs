@@ -34,6 +34,7 @@ impl Server {
             max_per_address: 4,
             limits: SessionLimits { rate: None, seconds: 60, bytes: 1 << 30 },
             time: None,
+            onward: Vec::new(),
         };
         change(&mut options);
         let ended = Arc::new(AtomicBool::new(false));
@@ -49,7 +50,11 @@ impl Server {
                 // The channel's sender is for one thread at a time.
                 let log = std::sync::Mutex::new(log);
                 let log = |event| log.lock().expect("no panic")(event);
-                serve(&options, &mut || ended.load(Relaxed), &log).expect("it serves");
+                let onward = |host: &str, port: u16, _: &mut dyn FnMut() -> bool| match host {
+                    "down" => Err("it cannot be reached".into()),
+                    _ => Ok(format!("{{\"to\":\"{host}:{port}\"}}")),
+                };
+                serve(&options, &onward, &mut || ended.load(Relaxed), &log).expect("it serves");
             }
         });
         let at = listening.recv_timeout(Duration::from_secs(10)).expect("it listens");
@@ -243,4 +248,19 @@ fn requests_out_of_order_or_out_of_bounds_end_the_session() {
     control.write_all(&((MAX_REQUEST + 1) as u32).to_be_bytes()).expect("sent");
     assert_eq!(reply(&mut control), None, "too long a message ends the session");
     is_served(&server);
+}
+
+#[test]
+fn onward_is_only_to_hosts_that_the_server_permits() {
+    let server = Server::start(|options| options.onward = vec![("up".into(), 1), ("down".into(), 1)]);
+    let mut client = server.client().expect("a session");
+    let mut onward =
+        |host, port| client.onward(host, port, Duration::from_secs(10)).map_err(|e| e.to_string());
+    assert_eq!(onward("up", 1), Ok("{\"to\":\"up:1\"}".into()));
+    assert_eq!(onward("down", 1), Err("the server refuses: it cannot be reached".into()));
+    for (host, port) in [("up", 2), ("other", 1), ("", 0)] {
+        let refused = onward(host, port).expect_err("it is not permitted");
+        assert!(refused.contains("may not measure the path"), "{refused}");
+    }
+    assert!(onward("up", 1).is_ok(), "the session goes on");
 }
