@@ -1,4 +1,5 @@
-//! eBPF congestion controls (`struct_ops`) for the live kernel, and their loader.
+//! eBPF programs for the live kernel, and their loader: congestion controls (`struct_ops`), and the programs
+//! of `longfat attach` (`traffic.rs`).
 //!
 //! A congestion control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), its committed clang output
 //! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` parses such files and relocates them for
@@ -37,6 +38,8 @@ mod pins;
 mod registry;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod shared;
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+mod traffic;
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 mod unsupported;
 
@@ -51,6 +54,8 @@ pub use pins::{folder, is_pinned, pinned, unpin as unload};
 pub use registry::{KernelControl, REGISTRY, find};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 pub use shared::{load_for_all, load_object_for_all, parameters, parameters_of};
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+pub use traffic::{AttachConfig, AttachCounters, AttachMode, AttachPrograms, PROBES, ProbeTimes, ProbeWords};
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 pub use unsupported::{Loaded, load_for_all, parameters, parameters_of};
 

@@ -89,8 +89,7 @@ impl ParsedObject<'_> {
             code: &program.code,
             lines: &program.lines,
             licence: self.licence(),
-            control: plan.control,
-            member: operation.member,
+            kind: bpf::ProgramKind::Operation { control: plan.control, member: operation.member },
             types,
         });
         loaded.map_err(|Refused { error, log }| {

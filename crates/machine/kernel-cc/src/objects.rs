@@ -19,6 +19,8 @@ fn objects() -> Vec<(String, String)> {
     let pair = |file: String| (format!("bpf/{file}.bpf.c"), format!("objects/{file}.bpf.o"));
     let mut all: Vec<_> = REGISTRY.iter().map(|entry| pair(kernel_name(entry.name))).collect();
     all.push(("tests/steady.bpf.c".into(), "tests/steady.bpf.o".into()));
+    let traffic = files("traffic").into_iter().filter_map(|f| f.strip_suffix(".bpf.c").map(String::from));
+    all.extend(traffic.map(|f| (format!("traffic/{f}.bpf.c"), format!("traffic/{f}.bpf.o"))));
     all
 }
 
@@ -40,6 +42,7 @@ fn source_hash() -> String {
     let mut all = format!("{FLAGS} {STRIP}");
     let mut paths: Vec<String> = files("bpf").iter().map(|name| format!("bpf/{name}")).collect();
     paths.push("tests/steady.bpf.c".into());
+    paths.extend(files("traffic").iter().filter(|f| f.ends_with(".c")).map(|name| format!("traffic/{name}")));
     for path in paths {
         all.push_str(&fs::read_to_string(crate_path(&path)).expect(&path));
     }
@@ -163,7 +166,7 @@ fn objects_contain_no_paths_of_the_build_machine() {
             let is_path = text.ends_with(b".c") || text.ends_with(b".h");
             let text = String::from_utf8_lossy(text);
             assert!(
-                !is_path || text.starts_with("./bpf/") || text.starts_with("./tests/"),
+                !is_path || ["./bpf/", "./tests/", "./traffic/"].iter().any(|start| text.starts_with(start)),
                 "{object}: {text}"
             );
         }

@@ -1,6 +1,8 @@
 //! Tests on the real kernel, as root: `make netns`.
 #![allow(unsafe_code)]
 
+mod traffic;
+
 use kernel_cc::{Before, Kernel, Loaded};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

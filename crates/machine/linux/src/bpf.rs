@@ -1,10 +1,10 @@
-//! The system call `bpf` (bpf(2), linux/bpf.h), as far as loading congestion controls needs it.
+//! The system call `bpf` (bpf(2), linux/bpf.h), as far as congestion controls and traffic programs need it.
 
 use crate::check;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -15,16 +15,21 @@ const MAP_UPDATE_ELEM: i32 = 2;
 const PROG_LOAD: i32 = 5;
 const OBJ_PIN: i32 = 6;
 const OBJ_GET: i32 = 7;
+const PROG_GET_FD_BY_ID: i32 = 13;
 const MAP_GET_FD_BY_ID: i32 = 14;
 const OBJ_GET_INFO_BY_FD: i32 = 15;
+const PROG_QUERY: i32 = 16;
 const BTF_LOAD: i32 = 18;
 const BTF_GET_FD_BY_ID: i32 = 19;
 const MAP_FREEZE: i32 = 22;
 const LINK_CREATE: i32 = 28;
 const PROG_BIND_MAP: i32 = 35;
 
-/// Types of maps and programs, and the attach type of a congestion control.
+/// Types of maps and programs, and attach types.
 const MAP_TYPE_ARRAY: u32 = 2;
+const PROG_TYPE_SCHED_CLS: u32 = 3;
+const ATTACH_TCX_INGRESS: u32 = 46;
+const ATTACH_TCX_EGRESS: u32 = 47;
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_STRUCT_OPS: u32 = 44;
@@ -32,6 +37,11 @@ const ATTACH_STRUCT_OPS: u32 = 44;
 /// Flags of maps: read-only for programs; registered through a link.
 const F_RDONLY_PROG: u32 = 1 << 7;
 const F_LINK: u32 = 1 << 13;
+
+/// Flag of a link: before all other programs, if no other program is named (`BPF_F_BEFORE`).
+const F_BEFORE: u32 = 1 << 3;
+/// Maximum number of programs on one side of a device (`BPF_MPROG_MAX`).
+const MAX_ON_DEVICE: usize = 64;
 
 /// `BPF_OBJ_NAME_LEN` without the terminating zero.
 const MAX_NAME: usize = 15;
@@ -160,6 +170,14 @@ pub fn constants_map(name: &str, size: usize, types: BorrowedFd<'_>, of: Option<
     map(MAP_TYPE_ARRAY, name, size, F_RDONLY_PROG, types).word(56, of.unwrap_or(0)).open(MAP_CREATE)
 }
 
+/// Creates a map with one value of `size` bytes that programs may read and, unless it is `read_only`, write.
+pub fn variables_map(name: &str, size: usize, read_only: bool) -> io::Result<OwnedFd> {
+    let flags = if read_only { F_RDONLY_PROG } else { 0 };
+    let arguments =
+        Numbers::new().word(0, MAP_TYPE_ARRAY).word(4, ONLY_KEY.len() as u32).word(8, size as u32);
+    arguments.word(12, 1).word(16, flags).name(28, name).open(MAP_CREATE)
+}
+
 /// Creates a map whose value is a congestion control; `wrapped`: the type of that value in the kernel's BTF.
 pub fn control_map(name: &str, size: usize, wrapped: u32, types: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     map(MAP_TYPE_STRUCT_OPS, name, size, F_LINK, types).word(60, wrapped).open(MAP_CREATE)
@@ -194,12 +212,23 @@ pub struct ProgramLoad<'a> {
     pub lines: &'a [u8],
     /// The program's declared licence.
     pub licence: &'a str,
-    /// Type id of `tcp_congestion_ops` in the kernel's BTF.
-    pub control: u32,
-    /// Index of the implemented member.
-    pub member: u32,
+    pub kind: ProgramKind,
     /// The BTF that the lines refer to.
     pub types: BorrowedFd<'a>,
+}
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// An operation of a congestion control.
+    Operation {
+        /// Type id of `tcp_congestion_ops` in the kernel's BTF.
+        control: u32,
+        /// Index of the implemented member.
+        member: u32,
+    },
+    /// Packets of a network device, for [`attach_to_device`].
+    Traffic,
 }
 
 /// A program that the kernel rejected.
@@ -216,15 +245,19 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
     let licence = CString::new(program.licence).unwrap_or_default();
     let numbers = || {
         let counts = (program.code.len() / 8, program.lines.len() / LINE_INFO_BYTES);
+        let (kind, control, member) = match program.kind {
+            ProgramKind::Operation { control, member } => (PROG_TYPE_STRUCT_OPS, control, member),
+            ProgramKind::Traffic => (PROG_TYPE_SCHED_CLS, 0, 0),
+        };
         Numbers::new()
-            .word(0, PROG_TYPE_STRUCT_OPS)
+            .word(0, kind)
             .word(4, counts.0 as u32)
             .name(48, program.name)
-            .word(68, program.member)
+            .word(68, member)
             .fd(72, program.types)
             .word(92, if counts.1 > 0 { LINE_INFO_BYTES as u32 } else { 0 })
             .word(104, counts.1 as u32)
-            .word(108, program.control)
+            .word(108, control)
     };
     let load = |numbers: Numbers, log: &mut [u8]| {
         let numbers = if log.is_empty() { numbers } else { numbers.word(24, 1).word(28, log.len() as u32) };
@@ -263,6 +296,73 @@ pub fn bind(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
 /// Registers the congestion control in a map; the returned descriptor keeps it registered.
 pub fn register(control: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Numbers::new().fd(0, control).word(8, ATTACH_STRUCT_OPS).open(LINK_CREATE)
+}
+
+/// A side of a network device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceSide {
+    /// Packets that the device has received.
+    Ingress,
+    /// Packets that the device is to send.
+    Egress,
+}
+
+impl DeviceSide {
+    fn attach_type(self) -> u32 {
+        match self {
+            DeviceSide::Ingress => ATTACH_TCX_INGRESS,
+            DeviceSide::Egress => ATTACH_TCX_EGRESS,
+        }
+    }
+}
+
+/// Returns the ids of the programs on a side of a device of the calling thread's namespace, in their order,
+/// and the number of the list's revision, which changes with the list (tcx; Linux 6.6 and later).
+pub fn device_programs(device: u32, side: DeviceSide) -> io::Result<(Vec<u32>, u64)> {
+    let mut ids = [0u8; MAX_ON_DEVICE * size_of::<u32>()];
+    let request = Numbers::new().word(0, device).word(4, side.attach_type()).word(24, MAX_ON_DEVICE as u32);
+    let mut arguments = request.writes(16, &mut ids).0;
+    let (at, len) = (arguments.as_mut_ptr(), ARGUMENTS as u32);
+    // SAFETY: the kernel writes at most the stated number of ids of four bytes, for which there is room, and
+    // numbers into the arguments, of which it knows the size.
+    let done = check(unsafe { libc::syscall(libc::SYS_bpf, PROG_QUERY, at, len) });
+    match done {
+        // No program was ever attached: the list will start with revision 1 (`bpf_mprog_bundle_init`).
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok((Vec::new(), 1)),
+        other => other.map(drop)?,
+    }
+    let count = arguments[24..].first_chunk().map_or(0, |b| u32::from_ne_bytes(*b)) as usize;
+    let revision = arguments[56..].first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
+    let ids = ids.chunks_exact(4).take(count).map(|id| u32::from_ne_bytes([id[0], id[1], id[2], id[3]]));
+    Ok((ids.collect(), revision))
+}
+
+/// Attaches a program to a side of a device of the calling thread's namespace, before all others, if the
+/// list of programs still has this revision. The program is detached when the returned descriptor is closed.
+///
+/// # Errors
+/// Fails with ESTALE if the list has changed.
+pub fn attach_to_device(
+    program: BorrowedFd<'_>,
+    device: u32,
+    side: DeviceSide,
+    revision: u64,
+) -> io::Result<OwnedFd> {
+    let arguments = Numbers::new().fd(0, program).word(4, device).word(8, side.attach_type());
+    arguments.word(12, F_BEFORE).bytes(24, &revision.to_ne_bytes()).open(LINK_CREATE)
+}
+
+/// Returns the device that a link of [`attach_to_device`] belongs to; 0 once the device has gone.
+pub fn attached_device(link: BorrowedFd<'_>) -> io::Result<u32> {
+    Ok(info(link)?.word(16))
+}
+
+/// Returns the name of a loaded program.
+pub fn program_name(id: u32) -> io::Result<String> {
+    let program = Numbers::new().word(0, id).open(PROG_GET_FD_BY_ID)?;
+    let info_bytes = info(program.as_fd())?;
+    let name: Vec<u8> = info_bytes.0[64..80].iter().copied().take_while(|b| *b != 0).collect();
+    Ok(String::from_utf8_lossy(&name).into_owned())
 }
 
 /// Pins a kernel object to a path in a bpffs, which keeps it alive.

@@ -78,8 +78,17 @@ fn too_long() -> io::Error {
 /// Creates a TUN device in the calling thread's network namespace. Each packet has a virtio header, and
 /// `offloads` are left to its reader. Non-blocking. It disappears with the descriptor.
 pub fn open_tun(name: &str, offloads: u32) -> io::Result<OwnedFd> {
+    open_device(name, libc::IFF_TUN, offloads)
+}
+
+/// Creates a TAP device, whose packets have an Ethernet header; otherwise as [`open_tun`].
+pub fn open_tap(name: &str, offloads: u32) -> io::Result<OwnedFd> {
+    open_device(name, libc::IFF_TAP, offloads)
+}
+
+fn open_device(name: &str, kind: libc::c_int, offloads: u32) -> io::Result<OwnedFd> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
-    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let flags = kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     let mut request = Request::new(name, Value::Flags(flags)).ok_or_else(too_long)?;
     // SAFETY: TUNSETIFF reads the flags and writes the device's name.
     unsafe { request.send(file.as_fd(), TUNSETIFF)? };
@@ -119,6 +128,47 @@ pub fn index(device: &str) -> io::Result<u32> {
     unsafe { request.send(socket.as_fd(), libc::SIOCGIFINDEX as _)? };
     // SAFETY: the kernel has written this member of the union, a number.
     Ok(unsafe { request.0.ifr_ifru.ifru_ifindex } as u32)
+}
+
+/// A network device as the kernel describes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceFacts {
+    pub index: u32,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    pub is_up: bool,
+    /// Whether its packets have an Ethernet header (ARPHRD_ETHER), and it is not the loopback device.
+    pub is_ethernet: bool,
+    /// Ethernet address.
+    pub address: [u8; 6],
+}
+
+/// Describes a device of the calling thread's namespace (netdevice(7)).
+pub fn facts(device: &str) -> io::Result<DeviceFacts> {
+    let socket = control_socket()?;
+    let query = |number: u64| {
+        let mut request = Request::new(device, Value::None).ok_or_else(too_long)?;
+        // SAFETY: SIOCGIFMTU, SIOCGIFFLAGS and SIOCGIFHWADDR read the name and write one value into the
+        // request.
+        unsafe { request.send(socket.as_fd(), number)? };
+        Ok::<_, io::Error>(request)
+    };
+    let index = index(device)?;
+    // SAFETY: the kernel has written this member of the union.
+    let mtu = unsafe { query(libc::SIOCGIFMTU as _)?.0.ifr_ifru.ifru_mtu } as u32;
+    // SAFETY: as above.
+    let flags = libc::c_int::from(unsafe { query(libc::SIOCGIFFLAGS as _)?.0.ifr_ifru.ifru_flags });
+    // SAFETY: as above.
+    let hardware = unsafe { query(libc::SIOCGIFHWADDR as _)?.0.ifr_ifru.ifru_hwaddr };
+    let mut address = [0; 6];
+    address.iter_mut().zip(hardware.sa_data).for_each(|(to, from)| *to = from as u8);
+    Ok(DeviceFacts {
+        index,
+        mtu,
+        is_up: flags & libc::IFF_UP != 0,
+        is_ethernet: hardware.sa_family == libc::ARPHRD_ETHER && flags & libc::IFF_LOOPBACK == 0,
+        address,
+    })
 }
 
 /// Queries a number from a device's driver (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` if

@@ -62,6 +62,40 @@ impl AsFd for PacketSocket {
     }
 }
 
+/// A socket that sends whole frames through a device of the calling thread's namespace. Non-blocking, closed
+/// on exec.
+pub struct FrameSender(OwnedFd, u32);
+
+impl FrameSender {
+    /// Opens the socket for a device.
+    pub fn new(device: u32) -> io::Result<FrameSender> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // Protocol 0 receives nothing.
+        let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
+        Ok(FrameSender(socket, device))
+    }
+
+    /// Sends a frame, Ethernet header included.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        let to = address(self.1, frame.get(12..14).map_or(0, |b| u16::from_ne_bytes([b[0], b[1]])));
+        let (at, len) = (frame.as_ptr().cast(), frame.len());
+        let size = size_of_val(&to) as libc::socklen_t;
+        // SAFETY: the kernel reads `len` bytes of the frame, and the address, whose size is given.
+        check_size(unsafe { libc::sendto(self.0.as_raw_fd(), at, len, 0, (&raw const to).cast(), size) })?;
+        Ok(())
+    }
+}
+
+/// An address of packet sockets; `protocol` is in network order.
+fn address(device: u32, protocol: u16) -> libc::sockaddr_ll {
+    // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
+    let mut a: libc::sockaddr_ll = unsafe { zeroed() };
+    a.sll_family = libc::AF_PACKET as libc::c_ushort;
+    a.sll_protocol = protocol;
+    a.sll_ifindex = device as libc::c_int;
+    a
+}
+
 /// Attaches a filter (SO_ATTACH_FILTER, socket(7)).
 pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -77,12 +111,8 @@ pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> 
 }
 
 pub(crate) fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
-    // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
-    let mut a: libc::sockaddr_ll = unsafe { zeroed() };
-    a.sll_family = libc::AF_PACKET as libc::c_ushort;
     // Outgoing packets are visible only to sockets of all protocols.
-    a.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    a.sll_ifindex = device as libc::c_int;
+    let a = address(device, (libc::ETH_P_ALL as u16).to_be());
     let size = size_of_val(&a) as libc::socklen_t;
     // SAFETY: the kernel reads the address, whose size is given.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const a).cast(), size) }.into()).map(drop)

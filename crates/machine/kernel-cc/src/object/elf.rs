@@ -30,7 +30,10 @@ pub struct Elf<'a> {
 /// A section of the file.
 pub struct Section<'a> {
     pub name: &'a str,
+    /// Contents; empty for a section that only reserves memory (`.bss`).
     pub data: &'a [u8],
+    /// Size in memory, bytes.
+    pub size: usize,
     kind: u32,
     flags: u64,
     /// Depends on `kind`; for relocations the section that they apply to.
@@ -80,6 +83,7 @@ impl<'a> Elf<'a> {
                 flags: u64(header, 8)?,
                 link: u32(header, 40)?,
                 info: u32(header, 44)?,
+                size: usize::try_from(u64(header, 32)?).ok()?,
                 data: content(file, header)?,
             })
         };
@@ -115,6 +119,11 @@ impl Section<'_> {
     /// Whether the section contains instructions.
     pub fn is_code(&self) -> bool {
         self.flags & EXECINSTR != 0
+    }
+
+    /// Whether the section holds variables that change: `.bss`, `.data` and sections called `.data.NAME`.
+    pub fn is_variables(&self) -> bool {
+        self.name == ".bss" || self.name == ".data" || self.name.starts_with(".data.")
     }
 }
 

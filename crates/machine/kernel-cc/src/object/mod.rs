@@ -35,7 +35,7 @@ pub struct ParsedObject<'a> {
     /// Name for messages.
     pub name: String,
     elf: Elf<'a>,
-    types: Btf<'a>,
+    pub types: Btf<'a>,
     ext: Ext<'a>,
     /// Index of the section of constants.
     section: Option<usize>,
@@ -76,6 +76,34 @@ impl<'a> ParsedObject<'a> {
     #[cfg(test)]
     pub fn sections(&self) -> Vec<&'a str> {
         self.elf.sections.iter().map(|s| s.name).collect()
+    }
+
+    /// Returns index, name and size in bytes of the sections with variables, and the index of the constants.
+    pub fn data_sections(&self) -> (Vec<(usize, &'a str, usize)>, Option<usize>) {
+        let all = self.elf.sections.iter().enumerate().filter(|(_, s)| s.is_variables() && s.size > 0);
+        (all.map(|(i, s)| (i, s.name, s.size)).collect(), self.section)
+    }
+
+    /// Returns the position of a function in the object's code.
+    pub fn function(&self, name: &str) -> Option<(usize, usize)> {
+        let found = self.elf.symbols.iter().find(|s| s.kind == elf::FUNC && s.name == name);
+        found.map(|s| (s.section, s.start))
+    }
+
+    /// Replaces a constant of any type by its bytes.
+    ///
+    /// # Errors
+    /// Fails with [`ControlError::Object`] if there is no constant of this name and size.
+    pub fn set_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), ControlError> {
+        let symbols = self.elf.symbols.iter();
+        let found = symbols.filter(|s| self.is_constants(s.section)).find(|s| s.name == name);
+        let place = found.filter(|s| s.size == bytes.len()).map(|s| s.start..s.start.saturating_add(s.size));
+        let place = place.and_then(|range| self.constants.get_mut(range));
+        let place = place.ok_or_else(|| {
+            ControlError::object(format!("it has no constant `{name}` of {} bytes", bytes.len()))
+        })?;
+        place.copy_from_slice(bytes);
+        Ok(())
     }
 
     fn is_constants(&self, section: usize) -> bool {

@@ -29,11 +29,27 @@ pub struct Code {
 }
 
 impl Code {
-    /// Relocates all instructions. `constants` is the map's descriptor.
+    /// Relocates all instructions of a program without variables. `constants` is the map's descriptor.
+    ///
+    /// # Errors
+    /// As [`Code::with_maps`].
+    pub fn new(object: &ParsedObject<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
+        Code::with_maps(
+            object,
+            kernel,
+            &object.section.map(|section| (section, constants)).into_iter().collect(),
+        )
+    }
+
+    /// Relocates all instructions. `maps` has the descriptor of the map that holds a section's data.
     ///
     /// # Errors
     /// Fails with [`ControlError::Object`], or with [`ControlError::Kernel`] if a kernel function is missing.
-    pub fn new(object: &ParsedObject<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
+    pub fn with_maps(
+        object: &ParsedObject<'_>,
+        kernel: &Btf<'_>,
+        maps: &BTreeMap<usize, i32>,
+    ) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
         let mut code = Code { sections, calls: BTreeMap::new(), missing_members: Vec::new() };
@@ -44,7 +60,7 @@ impl Code {
             }
             code.find_calls(section);
             for relocation in object.elf.relocations(section) {
-                code.fill_symbol(object, kernel, constants, section, &relocation)?;
+                code.fill_symbol(object, kernel, maps, section, &relocation)?;
             }
         }
         Ok(code)
@@ -103,7 +119,7 @@ impl Code {
         &mut self,
         object: &ParsedObject<'_>,
         kernel: &Btf<'_>,
-        constants: i32,
+        maps: &BTreeMap<usize, i32>,
         section: usize,
         relocation: &Relocation,
     ) -> Result<(), ControlError> {
@@ -124,10 +140,10 @@ impl Code {
                 let target = (symbol.section, target(symbol.start.wrapping_add(SIZE), instruction.number()));
                 self.calls.insert((section, relocation.at), target);
             }
-            (R_BPF_64_64, LOAD_64) if object.is_constants(symbol.section) => {
+            (R_BPF_64_64, LOAD_64) if maps.contains_key(&symbol.section) => {
                 let place = (symbol.start as u32).wrapping_add(instruction.number());
                 instruction.set_source(PSEUDO_MAP_VALUE);
-                if !instruction.set_numbers(constants as u32, place) {
+                if !instruction.set_numbers(maps[&symbol.section] as u32, place) {
                     return Err(ControlError::object("its code ends inside an instruction"));
                 }
             }
