@@ -20,6 +20,11 @@ impl WallClock {
         Time::from_nanos(monotonic().saturating_sub(self.0))
     }
 
+    /// Converts a reading of `CLOCK_MONOTONIC`, ns; zero before the start.
+    pub fn at(self, reading: u64) -> Time {
+        Time::from_nanos(reading.saturating_sub(self.0))
+    }
+
     /// Returns the time until `t`; zero if it has passed.
     pub fn until(self, t: Time) -> Duration {
         Duration::from_nanos((self.0 + t.as_nanos()).saturating_sub(monotonic()))

@@ -177,7 +177,8 @@ impl<'a> Daemons<'a> {
             let engine =
                 Engine::new(&scenario, network, &plan, seed, WallClock::start_in(Duration::ZERO), None)
                     .without_end();
-            let engine = s.spawn(|| engine.run(&stop, &threads).map_err(LabError::system("moving packets")));
+            let engine =
+                s.spawn(|| engine.run(&stop, Some(&threads)).map_err(LabError::system("moving packets")));
             let done = work(self);
             stop.store(true, Relaxed);
             join_thread(engine, ENGINE)?;

@@ -15,7 +15,7 @@ use crate::network::LabNetwork;
 use crate::pcap::Recorder;
 use crate::plan::FlowPlan;
 use crate::retransmission::RetransmissionTracker;
-use crate::wire::{self, Pool, VIRTIO, Wire};
+use crate::wire::{self, Ethernet, Pool, VIRTIO, Wire};
 use linux::poll::PollSet;
 use linux::{clock, file, schedule};
 use path::{Outbox, Packet};
@@ -59,6 +59,8 @@ struct EngineDirection<'a> {
     /// The devices that the direction's packets are read from and written to.
     from: BorrowedFd<'a>,
     to: BorrowedFd<'a>,
+    /// The device that answers to the direction's sender are written to.
+    back: BorrowedFd<'a>,
     /// Incomplete packets at a tunnel's end, by packet id: fragments received so far, and the packet's
     /// bytes.
     partial: BTreeMap<u64, (u8, Wire)>,
@@ -66,6 +68,37 @@ struct EngineDirection<'a> {
     last_empty: Time,
     /// Whether a burst has started to leave since the engine last slept.
     burst: BurstState,
+}
+
+/// The devices of one direction of a link.
+#[derive(Clone, Copy)]
+pub struct DirectionDevices<'a> {
+    /// The device that packets are read from.
+    pub from: BorrowedFd<'a>,
+    /// The device that they are written to.
+    pub to: BorrowedFd<'a>,
+    /// The device that ICMP errors for their sender are written to.
+    pub back: BorrowedFd<'a>,
+}
+
+/// The state of a running engine.
+#[derive(Clone, Debug, Default)]
+pub struct EngineStatus {
+    pub elements: Vec<ElementResult>,
+    /// Packets in the queue of each element, in the same order.
+    pub queued: Vec<u64>,
+    pub timing: EngineTiming,
+    /// Packets of delayed bursts that were dropped.
+    pub bunched: u64,
+}
+
+/// Called by the running engine at intervals; its argument determines the engine's state.
+type BeatCall<'a> = Box<dyn FnMut(&dyn Fn() -> EngineStatus) + Send + 'a>;
+
+struct Beat<'a> {
+    interval: Span,
+    next: Time,
+    call: BeatCall<'a>,
 }
 
 /// Progress of a burst that leaves a direction.
@@ -113,8 +146,12 @@ pub const ENGINE: &str = "the thread that moves packets";
 
 /// The path's engine.
 pub struct Engine<'a> {
-    plan: &'a FlowPlan,
+    /// `None`: the hosts are not the engine's, and neither their addresses nor their flows are known.
+    plan: Option<&'a FlowPlan>,
     directions: Vec<EngineDirection<'a>>,
+    /// Present if the devices are TAP devices.
+    ethernet: Option<Ethernet>,
+    beat: Option<Beat<'a>>,
     clock: WallClock,
     /// `None`: run until stopped.
     end: Option<Time>,
@@ -164,12 +201,27 @@ impl<'a> Engine<'a> {
         clock: WallClock,
         recorder: Option<Recorder>,
     ) -> Engine<'a> {
-        let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
         let fds = network.tuns.iter().map(|ends| ends.each_ref().map(AsFd::as_fd));
         // Forward, then backward, in the order of `chains::directions`.
-        let fds = fds.flat_map(|[a, b]| [[a, b], [b, a]]);
+        let devices = fds.flat_map(|[a, b]| [[a, b], [b, a]]);
+        let devices = devices.map(|[from, to]| DirectionDevices { from, to, back: from });
+        Engine::over(scenario, devices, Some(plan), seed, clock, recorder)
+    }
+
+    /// Creates an engine over devices: for each link those of the forward and of the backward direction. It
+    /// runs for the scenario's duration.
+    pub fn over(
+        scenario: &Scenario,
+        devices: impl IntoIterator<Item = DirectionDevices<'a>>,
+        plan: Option<&'a FlowPlan>,
+        seed: u64,
+        clock: WallClock,
+        recorder: Option<Recorder>,
+    ) -> Engine<'a> {
+        let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
         let (mut directions, mut first_element) = (Vec::new(), 0);
-        for (mut path, [from, to]) in chains::ways(scenario, seed).into_iter().zip(fds) {
+        for (mut path, devices) in chains::ways(scenario, seed).into_iter().zip(devices) {
+            let DirectionDevices { from, to, back } = devices;
             if watched {
                 path.chain.watch();
             }
@@ -179,6 +231,7 @@ impl<'a> Engine<'a> {
                 first_element,
                 from,
                 to,
+                back,
                 partial: BTreeMap::new(),
                 last_empty: Time::ZERO,
                 burst: BurstState::Idle,
@@ -189,6 +242,8 @@ impl<'a> Engine<'a> {
             plan,
             series: chains::element_series(directions.iter().map(|w| &w.path)),
             directions,
+            ethernet: None,
+            beat: None,
             clock,
             end: Some(Time::ZERO + scenario.duration),
             sample: (!scenario.sample.is_zero()).then_some(scenario.sample),
@@ -219,6 +274,22 @@ impl<'a> Engine<'a> {
         self
     }
 
+    /// Makes the engine serve TAP devices instead of TUN devices.
+    pub fn over_ethernet(mut self) -> Engine<'a> {
+        self.ethernet = Some(Ethernet::default());
+        self
+    }
+
+    /// Makes the engine's thread call `call` at intervals. It must return soon, because packets wait.
+    pub fn with_beat(
+        mut self,
+        interval: Span,
+        call: impl FnMut(&dyn Fn() -> EngineStatus) + Send + 'a,
+    ) -> Engine<'a> {
+        self.beat = Some(Beat { interval, next: Time::ZERO, call: Box::new(call) });
+        self
+    }
+
     /// Makes the engine run until it is stopped, whatever the scenario's duration.
     pub fn without_end(mut self) -> Engine<'a> {
         self.end = None;
@@ -226,10 +297,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Forwards packets until the end, or until `stop` is set. `threads` are the threads that send and
-    /// receive.
-    pub fn run(mut self, stop: &AtomicBool, threads: &TrafficThreads) -> io::Result<EngineReport> {
+    /// receive, if they are known.
+    pub fn run(mut self, stop: &AtomicBool, threads: Option<&TrafficThreads>) -> io::Result<EngineReport> {
         self.timing.real_time = schedule::set_precise_scheduling(Some(REAL_TIME_PRIORITY));
-        let mut placement = CpuPlacement::new(threads, self.timing.real_time);
+        let real_time = self.timing.real_time;
+        let mut placement = threads.and_then(|threads| CpuPlacement::new(threads, real_time));
         let mut windows = self.windows;
         let (cpu, started) = (clock::thread_cpu(), clock::monotonic());
         let mut devices = PollSet::new(self.directions.iter().map(|w| w.from));
@@ -241,6 +313,7 @@ impl<'a> Engine<'a> {
             }
             self.wake(now);
             self.sample(now);
+            self.beat(now, Span::from_nanos(clock::thread_cpu() - cpu));
             let wake = self.directions.iter().fold(None, |t, w| earliest(t, w.path.chain.next_wake()));
             let wake = earliest(wake, self.end);
             let wake = earliest(wake, self.sample.map(|_| self.next_sample));
@@ -298,7 +371,8 @@ impl<'a> Engine<'a> {
         self.timing.bunched = self.bursts.dropped;
         let elements = chains::elements(self.directions.iter().map(|w| &w.path));
         let plan = self.plan;
-        let resent = self.watch.map(|w| w.finish(|flow| plan.flows[flow].is_iperf3())).unwrap_or_default();
+        let is_iperf3 = |flow: usize| plan.is_some_and(|plan| plan.flows[flow].is_iperf3());
+        let resent = self.watch.map(|w| w.finish(is_iperf3)).unwrap_or_default();
         Ok(EngineReport { elements, series: self.series, resent, timing: self.timing })
     }
 
@@ -332,8 +406,18 @@ impl<'a> Engine<'a> {
             let (waited, host) =
                 (now.since(self.directions[direction].last_empty), self.directions[direction].path.hosts[0]);
             self.timing.waited.record(waited);
+            let (packet, ethernet) = match &mut self.ethernet {
+                None => (0..n, 0),
+                Some(ethernet) => match ethernet.strip(&mut self.frame[..n]) {
+                    Some(stripped) => stripped,
+                    None => continue,
+                },
+            };
             let batch = &mut self.batch;
-            wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
+            wire::receive(&self.frame[packet], &mut self.pool, &mut self.next_id, |mut p| {
+                p.body.ethernet = ethernet;
+                batch.push(p);
+            });
             let mut batch = std::mem::take(&mut self.batch);
             self.note_sent(now, host, &batch);
             for packet in batch.drain(..) {
@@ -353,8 +437,9 @@ impl<'a> Engine<'a> {
 
     /// Records packets that `host` sent or forwarded.
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
-        let address = self.plan.addresses[host];
-        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, address)) {
+        let address = self.plan.map(|plan| plan.addresses[host]);
+        let is_own = |ip: &&[u8]| address.is_none_or(|address| wire::is_from(ip, address));
+        for ip in batch.iter().map(|p| p.body.ip()).filter(is_own) {
             self.timing.sent += 1;
             let unanswered = std::mem::take(&mut self.unanswered[host]);
             let held = if unanswered.packets > MAX_RECEIVE_SEGMENTS {
@@ -366,8 +451,8 @@ impl<'a> Engine<'a> {
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, host, ip);
             }
-            if let Some(watch) = &mut self.watch {
-                watch.record(now, host, ip, self.plan);
+            if let (Some(watch), Some(plan)) = (&mut self.watch, self.plan) {
+                watch.record(now, host, ip, plan);
             }
         }
     }
@@ -394,6 +479,8 @@ impl<'a> Engine<'a> {
             self.windows += 1;
         }
         let joins = self.window.2 >= JOIN_THRESHOLD;
+        let mut joined_header = 0;
+        let ethernet = &mut self.ethernet;
         for (due, mut packet) in self.outbox.sent.drain(..) {
             self.delivered_since_sleep += 1;
             if self.receivers_on_this_cpu && self.delivered_since_sleep >= DELIVERY_BUDGET {
@@ -406,7 +493,7 @@ impl<'a> Engine<'a> {
             self.inner.take(&packet);
             wire::write_marks(&mut packet);
             let host = w.path.hosts[1];
-            if wire::is_data_to(packet.body.ip(), self.plan.addresses[host]) {
+            if self.plan.is_some_and(|plan| wire::is_data_to(packet.body.ip(), plan.addresses[host])) {
                 let unanswered = &mut self.unanswered[host];
                 if unanswered.packets == 0 {
                     unanswered.since = now;
@@ -416,45 +503,76 @@ impl<'a> Engine<'a> {
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, w.path.hosts[1], packet.body.ip());
             }
-            let frame = &packet.body.0;
+            let frame = &packet.body.bytes;
             let late = if joins { now } else { self.clock.now() }.since(due);
             p.late.record(late);
-            let is_last = || wire::is_to(packet.body.ip(), self.plan.addresses[host]);
+            let is_last = || self.plan.is_none_or(|plan| wire::is_to(packet.body.ip(), plan.addresses[host]));
             self.bursts.leave(now, host, packet.id, late, is_last);
+            let header = packet.body.ethernet;
             if joins {
-                if !self.joiner.add(frame) {
-                    p.refused += u64::from(file::write(w.to, self.joiner.finish()).is_err());
+                let is_same = header == joined_header || self.joiner.finish().is_empty();
+                if !is_same || !self.joiner.add(frame) {
+                    p.refused += write(w.to, ethernet, joined_header, self.joiner.finish());
                     self.joiner.clear();
                     self.joiner.add(frame);
                 }
+                joined_header = header;
             } else {
-                p.refused += u64::from(file::write(w.to, frame).is_err());
+                p.refused += write(w.to, ethernet, header, frame);
             }
             self.pool.recycle(packet.body);
         }
         if joins {
             let last = self.joiner.finish();
-            p.refused += u64::from(!last.is_empty() && file::write(w.to, last).is_err());
+            if !last.is_empty() {
+                p.refused += write(w.to, ethernet, joined_header, last);
+            }
             self.joiner.clear();
         }
         for (_, packet, cause) in self.outbox.dropped.drain(..) {
             self.bursts.drop(direction, packet.id, cause);
             if let Some(inner) = self.inner.take(&packet) {
-                let flow = wire::data_ports(inner.ip()).and_then(|p| self.plan.flow_of(p));
+                let flow = wire::data_ports(inner.ip()).and_then(|p| self.plan?.flow_of(p));
                 flow.into_iter().for_each(|flow| flow.note_drop(inner.ip()));
-            } else if let Some(flow) = self.fragment_loss.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
+            } else if let Some(flow) = self.fragment_loss.ports(&packet).and_then(|p| self.plan?.flow_of(p)) {
                 flow.note_drop(packet.body.ip());
             }
             self.pool.recycle(packet.body);
         }
         for (_, packet, mtu) in self.outbox.bounced.drain(..) {
             if let Some(icmp) = wire::too_big(packet.body.ip(), mtu) {
-                p.refused += u64::from(file::write(w.from, &icmp).is_err());
+                let header = ethernet.as_mut().map_or(0, |e| e.answer(packet.body.ethernet));
+                p.refused += write(w.back, ethernet, header, &icmp);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.host(now, w.path.hosts[0], &icmp[VIRTIO..]);
                 }
             }
             self.pool.recycle(packet.body);
+        }
+    }
+
+    /// Calls the caller's function if it is due. `cpu` is the time that this thread has used.
+    fn beat(&mut self, now: Time, cpu: Span) {
+        let Some(mut beat) = self.beat.take() else { return };
+        if now >= beat.next {
+            beat.next = now + beat.interval;
+            for direction in 0..self.directions.len() {
+                self.directions[direction].path.chain.catch_up(now, &mut self.outbox);
+                self.deliver(direction);
+            }
+            (beat.call)(&|| self.status(now, cpu));
+        }
+        self.beat = Some(beat);
+    }
+
+    fn status(&self, now: Time, cpu: Span) -> EngineStatus {
+        let paths = || self.directions.iter().map(|w| &w.path);
+        let gauges = paths().flat_map(|path| (0..path.chain.len()).map(move |i| path.chain.gauge(i, now)));
+        EngineStatus {
+            elements: chains::elements(paths()),
+            queued: gauges.map(|gauge| gauge.queue_packets).collect(),
+            timing: EngineTiming { cpu, ran: now.since(Time::ZERO), ..self.timing.clone() },
+            bunched: self.bursts.dropped,
         }
     }
 
@@ -477,6 +595,15 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// Writes a packet to a device. Returns 1 if the kernel refused it, otherwise 0.
+fn write(to: BorrowedFd<'_>, ethernet: &mut Option<Ethernet>, header: u16, packet: &[u8]) -> u64 {
+    let frame = match ethernet {
+        None => packet,
+        Some(ethernet) => ethernet.dress(header, packet),
+    };
+    file::write(to, frame).is_err().into()
+}
+
 /// Maximum number of incomplete packets per direction; beyond it the oldest is dropped.
 const MAX_PARTIAL: usize = 1024;
 
@@ -486,7 +613,7 @@ impl EngineDirection<'_> {
         let Some(fragment) = packet.fragment else { return true };
         let entry = self.partial.entry(packet.id).or_default();
         entry.0 += 1;
-        if !packet.body.0.is_empty() {
+        if !packet.body.bytes.is_empty() {
             entry.1 = std::mem::take(&mut packet.body);
         }
         if entry.0 < fragment.count {

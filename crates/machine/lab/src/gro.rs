@@ -83,7 +83,7 @@ mod tests {
     fn joining_cut_segments_restores_the_super_packet() {
         let frame = super_packet(2500, 1000);
         let mut joiner = Joiner::default();
-        receive(&frame, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
+        receive(&frame, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.bytes)));
         let joined = joiner.finish();
         // Everything is equal but the checksums, which the joiner writes.
         let ip = VIRTIO;
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_gap_or_another_flow_is_not_joined() {
         let mut frames = Vec::new();
-        receive(&super_packet(3000, 1000), &mut Pool::default(), &mut 0, |p| frames.push(p.body.0));
+        receive(&super_packet(3000, 1000), &mut Pool::default(), &mut 0, |p| frames.push(p.body.bytes));
         let mut joiner = Joiner::default();
         assert!(joiner.add(&frames[0]));
         assert!(!joiner.add(&frames[2]), "the second is missing");

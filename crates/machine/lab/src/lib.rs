@@ -35,6 +35,7 @@
 
 mod affinity;
 mod app;
+mod attach;
 mod clock;
 mod collect;
 mod controls;
@@ -75,6 +76,10 @@ mod user_namespace;
 mod wire;
 
 pub use app::WRITE_INTERVAL;
+pub use attach::{
+    AttachEnd, AttachError, AttachEvent, AttachOptions, AttachPath, AttachPlace, AttachStatus, AttachTarget,
+    DirectionProof, MAX_DELAY_ERROR_MS, MAX_RATE_ERROR, attach,
+};
 pub use error::LabError;
 pub use identity::{SandboxSupport, guards};
 pub use linux::interrupt::{catch_interrupts, interrupted};

@@ -4,6 +4,7 @@ use linux::netlink::{NetlinkSocket, Service, messages, written};
 use scenario::Prefix;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
@@ -17,7 +18,12 @@ const REPLACE: u16 = 0x100;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
+const IFLA_AF_SPEC: u16 = 26;
+const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+/// How a device gets its link-local IPv6 address, and the value for none (linux/if_link.h).
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const ADDR_GEN_NONE: u8 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const RTA_DST: u16 = 1;
@@ -136,6 +142,19 @@ impl Netlink {
             request = request.attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
         }
         request.send(&self.0).map(drop)
+    }
+
+    /// Moves a device into another network namespace (`IFLA_NET_NS_FD`), where it is down.
+    pub fn move_to(&self, index: u32, namespace: BorrowedFd<'_>) -> io::Result<()> {
+        let fd = (namespace.as_raw_fd() as u32).to_ne_bytes();
+        Request::new(RTM_NEWLINK, 0, &link(index, 0)).attribute(IFLA_NET_NS_FD, &fd).send(&self.0).map(drop)
+    }
+
+    /// Keeps a device without an IPv6 address when it is brought up.
+    pub fn without_ipv6_address(&self, index: u32) -> io::Result<()> {
+        let mode = written(IFLA_INET6_ADDR_GEN_MODE, &[ADDR_GEN_NONE]);
+        let family = written(libc::AF_INET6 as u16, &mode);
+        Request::new(RTM_NEWLINK, 0, &link(index, 0)).attribute(IFLA_AF_SPEC, &family).send(&self.0).map(drop)
     }
 
     /// Adds a host address (/32 or /128) to a device, usable at once (`IFA_F_NODAD`).

@@ -18,7 +18,7 @@ use transport::{Profile, Stack};
 /// MTU in bytes where no link sets another.
 const MTU: u32 = 1500;
 /// Packets that a TUN device queues for the engine: more than any socket may have queued below it.
-const TUN_QUEUE: u32 = 5000;
+pub(crate) const TUN_QUEUE: u32 = 5000;
 const MAX_DEVICES: usize = 512;
 
 /// The namespaces and devices of the hosts.
@@ -133,7 +133,7 @@ pub fn is_restricted(cc: &str) -> bool {
     !list.split_whitespace().any(|allowed| allowed == cc)
 }
 
-fn namespace_error(source: io::Error) -> LabError {
+pub(crate) fn namespace_error(source: io::Error) -> LabError {
     let (missing, why) = match source.raw_os_error() {
         Some(libc::ENOSPC) => ("network namespaces", namespace::refusal(&source, "net")),
         _ if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -144,7 +144,7 @@ fn namespace_error(source: io::Error) -> LabError {
     LabError::Permission { missing: missing.into(), why }
 }
 
-fn tun_error(source: io::Error) -> LabError {
+pub(crate) fn tun_error(source: io::Error) -> LabError {
     let why = match source.kind() {
         io::ErrorKind::PermissionDenied if has_capability(CAP_NET_ADMIN) => {
             "this user may not open the device that makes TUN interfaces (usually mode 0666)"

@@ -180,7 +180,7 @@ impl LabJob<'_> {
             let writer =
                 writer.map(|w| s.spawn(move || w.run().map_err(LabError::system("writing captures"))));
             let engine =
-                s.spawn(move || engine.run(stop, threads).map_err(LabError::system("moving packets")));
+                s.spawn(move || engine.run(stop, Some(threads)).map_err(LabError::system("moving packets")));
             let hosts = HostThreads { scenario, plan, network: &network, seed, clock, stop, threads };
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, failures))));

@@ -218,7 +218,7 @@ impl ShellJob<'_> {
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
             let engine =
-                s.spawn(move || engine.run(stop, threads).map_err(LabError::system("moving packets")));
+                s.spawn(move || engine.run(stop, Some(threads)).map_err(LabError::system("moving packets")));
             let (scenario, plan, seed) = (self.scenario, self.plan, self.seed);
             let hosts = HostThreads { scenario, plan, network: &network, seed, clock, stop, threads };
             let mut hosts = hosts.start(s);

@@ -5,8 +5,10 @@
 //! in the virtio header) and accepts them in this form. A segment that was cut gets its own pseudo-header
 //! sum; the payload is never summed.
 
+mod ethernet;
 mod icmp;
 
+pub use ethernet::Ethernet;
 pub use icmp::too_big;
 
 use path::{Body, Ecn, Packet};
@@ -22,7 +24,11 @@ const UDP: u8 = 17;
 
 /// A virtio header followed by an IP packet, as one write puts it on a TUN device.
 #[derive(Clone, Debug, Default)]
-pub struct Wire(pub Vec<u8>);
+pub struct Wire {
+    pub bytes: Vec<u8>,
+    /// The packet's Ethernet header by its number in [`Ethernet`]; 0 on a TUN device.
+    pub ethernet: u16,
+}
 
 /// The path drops or keeps whole fragments of tunnel packets and does not look inside. The first fragment
 /// carries all bytes (tunnel headers are virtual, so outer offsets do not apply to them), the others none.
@@ -31,7 +37,7 @@ impl Body for Wire {
         if offset == 0 { self.clone() } else { Wire::default() }
     }
     fn join(&mut self, next: Wire) {
-        if self.0.is_empty() {
+        if self.bytes.is_empty() {
             *self = next;
         }
     }
@@ -40,7 +46,7 @@ impl Body for Wire {
 impl Wire {
     /// The IP packet; empty for all fragments but the first.
     pub fn ip(&self) -> &[u8] {
-        self.0.get(VIRTIO..).unwrap_or(&[])
+        self.bytes.get(VIRTIO..).unwrap_or(&[])
     }
 }
 
@@ -230,8 +236,8 @@ impl Pool {
     }
     /// Returns a packet's buffer to the pool.
     pub fn recycle(&mut self, wire: Wire) {
-        if self.0.len() < 1024 && wire.0.capacity() > 0 {
-            self.0.push(wire.0);
+        if self.0.len() < 1024 && wire.bytes.capacity() > 0 {
+            self.0.push(wire.bytes);
         }
     }
 }
@@ -254,7 +260,7 @@ pub fn receive(frame: &[u8], pool: &mut Pool, next_id: &mut u64, mut take: impl 
         *next_id += 1;
         let size = (bytes.len() - VIRTIO) as u32;
         let dscp = tos >> 2;
-        let body = Wire(bytes);
+        let body = Wire { bytes, ethernet: 0 };
         take(Packet { id: *next_id, size, overhead: 0, flow, dscp, ecn, fragment: None, body });
     };
     let is_super = matches!(virtio[1] & !GSO_ECN, GSO_TCPV4 | GSO_TCPV6);
@@ -354,7 +360,7 @@ pub fn finish_join(frame: &mut [u8], headers: usize, gso: usize) {
 /// Writes the DSCP and ECN that the path changed into the header, before the packet is delivered.
 pub fn write_marks(packet: &mut Packet<Wire>) {
     let marked = packet.dscp << 2 | packet.ecn as u8;
-    if let Some(ip) = packet.body.0.get_mut(VIRTIO..)
+    if let Some(ip) = packet.body.bytes.get_mut(VIRTIO..)
         && let Some(header) = ip_header(ip)
         && tos(ip) != marked
     {

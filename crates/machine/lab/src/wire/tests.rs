@@ -121,7 +121,7 @@ fn an_ipv6_super_packet_is_cut_marked_and_joined_again() {
     let ip = segments[1].body.ip();
     assert_eq!(be16(ip, 56), fold(sum(&ip[8..40]) + 6 + 1020));
     let mut joiner = crate::gro::Joiner::default();
-    segments.iter().for_each(|p| assert!(joiner.add(&p.body.0)));
+    segments.iter().for_each(|p| assert!(joiner.add(&p.body.bytes)));
     let joined = joiner.finish();
     assert_eq!((joined.len(), joined[1]), (frame.len(), GSO_TCPV6));
     assert_eq!(joined[VIRTIO..VIRTIO + IPV6 + 12], frame[VIRTIO..VIRTIO + IPV6 + 12]);
