@@ -36,7 +36,7 @@ pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style, Tone};
 pub use table::{Table, TableCell, TableColumn};
-pub use trust::{deaths_of, distrust, distrust_of};
+pub use trust::{deaths_of, distrust, distrust_of, distrust_sentence};
 pub use warnings::warnings;
 
 use result::{FlowSeries, Run};

@@ -12,7 +12,7 @@ pub fn distrust(run: &Run, lang: Lang) -> Vec<String> {
 /// The sentence for a variant; `None` if its measurement is reliable.
 pub fn distrust_of(variant: &VariantResult, lang: Lang) -> Option<String> {
     let trust = variant.trust.as_ref().filter(|t| !t.reliable)?;
-    Some(sentence(&variant.name, trust, lang))
+    Some(distrust_sentence(&variant.name, trust, lang))
 }
 
 /// A sentence for each component of a variant's runs that died while they were measured.
@@ -29,7 +29,8 @@ fn death(dead: &DeadComponent, lang: Lang) -> String {
     )
 }
 
-fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
+/// The sentence for an untrustworthy measurement called `name`.
+pub fn distrust_sentence(name: &str, trust: &Trust, lang: Lang) -> String {
     let died = trust.dead_components.iter().map(|dead| death(dead, lang));
     let rest = trust.reasons.iter().filter_map(|r| reason(r, lang));
     let why: Vec<String> = died.chain(rest).collect();

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use units::Span;
 
+mod attach;
 mod begin;
 mod check;
 mod explore;
@@ -21,6 +22,7 @@ mod serve;
 mod sweep;
 mod watch;
 
+pub use attach::AttachArgs;
 pub use begin::*;
 pub use check::*;
 pub use explore::ExploreArgs;
@@ -82,6 +84,8 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Run a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
+    /// Put a path in front of a running container, process, namespace or network device.
+    Attach(AttachArgs),
     /// Check the TCP settings of this host and its containers, and what they cost on a path.
     Check(CheckArgs),
     /// Run a TCP proxy that splits connections: each side gets its own congestion control and pacing.

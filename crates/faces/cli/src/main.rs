@@ -1,6 +1,7 @@
 //! The program `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
+mod attach;
 mod cc;
 mod check;
 mod consent;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Explore(args) => explore::explore(&args),
         Command::Shell(args) => shell::shell(&args),
+        Command::Attach(args) => attach::attach(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),
         Command::Lab(args) => lab_check::lab(&args),

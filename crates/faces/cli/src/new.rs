@@ -1,6 +1,6 @@
 //! `longfat new`: writes a scenario from a few options or questions.
 
-use crate::args::{DirectionArg, LimiterArg, NewArgs};
+use crate::args::{DirectionArg, LimiterArg, NewArgs, PathArgs};
 use crate::args::{control, goal};
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
@@ -9,7 +9,11 @@ use app::expect::share;
 use app::output::write_new;
 use clap::ValueEnum;
 use path::Policer;
+#[cfg(target_os = "linux")]
+use path::Stage;
 use scenario::Experiment;
+#[cfg(target_os = "linux")]
+use scenario::{NamedStage, Scenario};
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -50,19 +54,44 @@ impl NewArgs {
     fn has_any(&self) -> bool {
         let some = [
             self.name.is_some(),
-            self.limiter.is_some(),
-            self.rate.is_some(),
-            self.burst.is_some(),
-            self.queue.is_some(),
-            self.direction.is_some(),
-            self.rtt.is_some(),
-            self.loss.is_some(),
+            self.path.is_given(),
             self.flows.is_some(),
             self.duration.is_some(),
             !self.cc.is_empty(),
             !self.goal.is_empty(),
         ];
         some.contains(&true)
+    }
+}
+
+impl PathArgs {
+    /// Whether any option describes the path.
+    pub fn is_given(&self) -> bool {
+        *self != PathArgs::default()
+    }
+
+    /// Returns the scenario of a link `wan` with this path from the target (`client`) to the rest, and
+    /// without what no option asks for: a limiter, a delay.
+    ///
+    /// # Errors
+    /// Fails if the options contradict each other.
+    #[cfg(target_os = "linux")]
+    pub fn scenario(&self) -> Result<Scenario, CliProblem> {
+        let PathArgs { limiter, rate, burst, queue, rtt, .. } = self;
+        let has_limiter = limiter.is_some() || rate.is_some() || burst.is_some() || queue.is_some();
+        let args = NewArgs { path: self.clone(), ..NewArgs::default() };
+        let answers = Answers::of(&args, &mut Questioner { asks: false, input: &mut io::empty() })?;
+        let mut experiment = answers.experiment()?;
+        let mut scenario = experiment.variants.swap_remove(0).scenario;
+        let is_asked = |stage: &NamedStage| match &stage.stage {
+            Stage::Delay(_) => rtt.is_some(),
+            stage => has_limiter || matches!(stage, Stage::Loss(_)),
+        };
+        for link in &mut scenario.links {
+            link.forward.retain(is_asked);
+            link.backward.retain(is_asked);
+        }
+        Ok(scenario)
     }
 }
 
@@ -167,32 +196,36 @@ impl Answers {
         let direction =
             |text: &str| DirectionArg::from_str(text, true).map_err(|_| "up, down or both".into());
         let burst = |text: &str| if text.is_empty() { Ok(None) } else { quantity(text).map(Some) };
-        let limiter =
-            asker.ask(args.limiter, "What limits the path: policer, shaper or link", "policer", |t| {
-                limiter(t).map_err(|_| "policer, shaper or link".into())
-            })?;
-        let rate = asker.ask(args.rate, "Its rate", "20Mbit/s", quantity)?;
+        let limiter = asker.ask(
+            args.path.limiter,
+            "What limits the path: policer, shaper or link",
+            "policer",
+            |t| limiter(t).map_err(|_| "policer, shaper or link".into()),
+        )?;
+        let rate = asker.ask(args.path.rate, "Its rate", "20Mbit/s", quantity)?;
         let burst = match limiter {
-            LimiterArg::Link if args.burst.is_some() => {
+            LimiterArg::Link if args.path.burst.is_some() => {
                 let text = "--burst needs a policer or shaper: a link has no bucket";
                 return Err(CliProblem::usage(text.into()));
             }
             LimiterArg::Link => None,
-            _ => asker.ask(args.burst.map(Some), "Its bucket (empty: what routers choose)", "", burst)?,
+            _ => {
+                asker.ask(args.path.burst.map(Some), "Its bucket (empty: what routers choose)", "", burst)?
+            }
         };
         let answers = Answers {
             limiter,
             rate,
             burst,
-            queue: asker.ask(args.queue, "Queue length in packets", "100", quantity)?,
+            queue: asker.ask(args.path.queue, "Queue length in packets", "100", quantity)?,
             direction: asker.ask(
-                args.direction,
+                args.path.direction,
                 "Direction that it limits: up (client to server), down or both",
                 "up",
                 direction,
             )?,
-            rtt: asker.ask(args.rtt, "Round-trip time of the idle path", "30ms", quantity)?,
-            loss: asker.ask(args.loss, "Random loss", "0%", share)?,
+            rtt: asker.ask(args.path.rtt, "Round-trip time of the idle path", "30ms", quantity)?,
+            loss: asker.ask(args.path.loss, "Random loss", "0%", share)?,
             flows: asker.ask(args.flows, "Simultaneous TCP connections", "1", quantity)?,
             cc: asker.ask(list(&args.cc), "Congestion controls to compare", "cubic,bbr", |t| {
                 several(t, control)

@@ -14,7 +14,7 @@ use crate::problem::CliProblem;
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
-pub use live::{interface, watch};
+pub use live::{SharedChild, code_of, ended, interface, started, watch};
 
 #[cfg(not(target_os = "linux"))]
 const NEEDS_LINUX: &str = "this needs Linux, whose sockets and packets it reads; a capture made by tcpdump can be diagnosed on this system";

@@ -80,6 +80,16 @@ impl LiveFilter {
         *self == LiveFilter::default()
     }
 
+    /// Returns the addresses and prefixes, with their lengths in bits.
+    pub fn hosts(&self) -> impl Iterator<Item = (IpAddr, u8)> {
+        self.hosts.iter().map(|h| (h.ip, h.bits as u8))
+    }
+
+    /// Returns the ports.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
     /// Whether the filter matches packets between these ends.
     pub fn matches(&self, a: SocketAddr, b: SocketAddr) -> bool {
         let ends = [a, b];

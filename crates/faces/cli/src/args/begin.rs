@@ -42,7 +42,7 @@ pub enum ExamplesCommand {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Writes a scenario of a client and a server with one limiter between them, with variants to compare: each
 congestion control with the present limiter and with what could help. For a policer that is a carrier that
@@ -59,6 +59,34 @@ pub struct NewArgs {
     /// Name of the scenario. Default: that of the file, or my-path.
     #[arg(long)]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub path: PathArgs,
+    /// Number of simultaneous TCP connections [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub flows: Option<u32>,
+    /// Congestion controls to compare [default: cubic,bbr].
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = control)]
+    pub cc: Vec<String>,
+    /// Duration of each run [default: 20s].
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Span>,
+    /// Goals that variants are judged by, the most important first [default: goodput].
+    #[arg(long, value_name = "GOAL,…", value_delimiter = ',', value_parser = goal)]
+    pub goal: Vec<Goal>,
+    /// File to write; `-` is standard output. Default: NAME.toml.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Ask nothing, also without other options; use the defaults.
+    #[arg(long)]
+    pub yes: bool,
+    /// Overwrite an existing file.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Options that describe a path by its limiter, delay and loss.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub struct PathArgs {
     /// Limiter of the path [default: policer].
     #[arg(long, value_enum)]
     pub limiter: Option<LimiterArg>,
@@ -82,27 +110,6 @@ pub struct NewArgs {
     /// Share of packets lost at random, e.g. 0.1% or 0.001 [default: 0%].
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub loss: Option<f64>,
-    /// Number of simultaneous TCP connections [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub flows: Option<u32>,
-    /// Congestion controls to compare [default: cubic,bbr].
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = control)]
-    pub cc: Vec<String>,
-    /// Duration of each run [default: 20s].
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Span>,
-    /// Goals that variants are judged by, the most important first [default: goodput].
-    #[arg(long, value_name = "GOAL,…", value_delimiter = ',', value_parser = goal)]
-    pub goal: Vec<Goal>,
-    /// File to write; `-` is standard output. Default: NAME.toml.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Ask nothing, also without other options; use the defaults.
-    #[arg(long)]
-    pub yes: bool,
-    /// Overwrite an existing file.
-    #[arg(long)]
-    pub force: bool,
 }
 
 /// The kind of element that limits a path.

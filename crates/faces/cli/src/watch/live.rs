@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The watched program once it has been started; shared by the capture and the command.
-type SharedChild = Arc<Mutex<Option<Child>>>;
+pub type SharedChild = Arc<Mutex<Option<Child>>>;
 
 /// Watches and diagnoses the program, process or device that the arguments name.
 pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
@@ -195,7 +195,7 @@ fn error_terminal() -> Style {
 
 /// Returns a function that says whether the program has ended or the user interrupted, or `stop` is set.
 /// SIGTERM to this process is passed on to the program.
-fn ended(child: &SharedChild, stop: Arc<AtomicBool>) -> Box<dyn FnMut() -> bool + Send> {
+pub fn ended(child: &SharedChild, stop: Arc<AtomicBool>) -> Box<dyn FnMut() -> bool + Send> {
     let child = child.clone();
     let mut passed = false;
     Box::new(move || {
@@ -216,7 +216,7 @@ fn ended(child: &SharedChild, stop: Arc<AtomicBool>) -> Box<dyn FnMut() -> bool 
 const TERM: i32 = 15;
 
 /// Starts the program; on failure returns the exit code that a shell would.
-fn started(command: &[OsString]) -> Result<Child, ExitCode> {
+pub fn started(command: &[OsString]) -> Result<Child, ExitCode> {
     Command::new(&command[0]).args(&command[1..]).spawn().map_err(|e| {
         eprint_escaped!("error: {}: {e}\n", command[0].to_string_lossy());
         ExitCode::from(if e.kind() == ErrorKind::NotFound { 127 } else { 126 })
@@ -224,7 +224,7 @@ fn started(command: &[OsString]) -> Result<Child, ExitCode> {
 }
 
 /// Returns a program's exit code, or 128 + the number of the signal that ended it.
-fn code_of(status: ExitStatus) -> u8 {
+pub fn code_of(status: ExitStatus) -> u8 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the program on the real kernel, as root, one at a time and in real time: `make netns`.
 
+mod attach;
 mod cc;
 mod common;
 mod faults;

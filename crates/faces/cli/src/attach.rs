@@ -1,0 +1,15 @@
+//! `longfat attach`: puts a path in front of something that runs.
+
+#[cfg(target_os = "linux")]
+mod live;
+
+#[cfg(target_os = "linux")]
+pub use live::attach;
+
+/// Fails: attaching needs Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn attach(_: &crate::args::AttachArgs) -> Result<std::process::ExitCode, crate::problem::CliProblem> {
+    let why =
+        "this needs Linux, whose network devices it leads through a path; `longfat run` works on this system";
+    Err(crate::problem::CliProblem::usage(why.into()))
+}

@@ -1,0 +1,403 @@
+//! `longfat attach` between two namespaces: the path is the lab's, the rest is untouched, and nothing is left
+//! behind however it ends. In real time; needs root and iperf3, and prints that it is skipped without.
+
+use crate::common::within;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
+
+/// Addresses of the near and the far end.
+const NEAR: &str = "10.77.0.1";
+const FAR: &str = "10.77.0.2";
+/// Devices of the near and the far end.
+const DEVICES: [&str; 2] = ["lfnear", "lffar"];
+/// Round trip of the namespaces without a path, ms: far above what an idle machine takes.
+const DIRECT_MS: f64 = 20.0;
+
+/// Two namespaces joined by a pair of devices, with an iperf3 server at the far end.
+struct Site {
+    /// Names of the namespaces.
+    near: String,
+    far: String,
+    servers: Vec<Child>,
+    folder: PathBuf,
+}
+
+fn ip(args: &str) -> bool {
+    Command::new("ip").args(args.split(' ')).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+impl Site {
+    /// `None` without root or a program; prints what is missing.
+    fn new() -> Option<Site> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{}-{n}", std::process::id());
+        if Command::new("iperf3").arg("-v").stdout(Stdio::null()).status().is_err() {
+            eprintln!("SKIPPED: no iperf3");
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("longfat-attach-{id}"));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (near, far) = (format!("lfn{id}"), format!("lff{id}"));
+        let mut site = Site { near, far, servers: Vec::new(), folder };
+        if !ip(&format!("netns add {}", site.near)) {
+            eprintln!("SKIPPED: needs root and iproute2");
+            return None;
+        }
+        let (near, far, [a, b]) = (&site.near, &site.far, DEVICES);
+        assert!(ip(&format!("netns add {far}")));
+        assert!(ip(&format!("link add {a} netns {near} type veth peer name {b} netns {far}")));
+        for (space, device, v4, v6) in [(near, a, NEAR, "fd77::1"), (far, b, FAR, "fd77::2")] {
+            assert!(ip(&format!("-n {space} addr add {v4}/24 dev {device}")));
+            assert!(ip(&format!("-n {space} addr add {v6}/64 dev {device} nodad")));
+            assert!(ip(&format!("-n {space} link set {device} up")));
+            // A control that a namespace may have as default, and that does not pace.
+            let control = ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"];
+            assert!(inside(space, &control).status().is_ok_and(|s| s.success()));
+        }
+        for port in ["5201", "5202"] {
+            let server = inside(far, &["iperf3", "-s", "-p", port]).stdout(Stdio::null()).spawn();
+            site.servers.push(server.expect("iperf3"));
+        }
+        let listens = |port: &str| {
+            let listed = inside(&site.far, &["ss", "-Hltn"]).output().expect("ss");
+            String::from_utf8_lossy(&listed.stdout).contains(port)
+        };
+        assert!(within(Duration::from_secs(10), || listens(":5201") && listens(":5202")));
+        Some(site)
+    }
+
+    fn target(&self) -> String {
+        format!("netns:{}", self.near)
+    }
+
+    /// Round trip of the first packet that is answered, ms.
+    fn ping(&self) -> Option<f64> {
+        let ping = inside(&self.near, &["ping", "-c", "1", "-W", "1", FAR]).output().expect("ping");
+        let text = String::from_utf8_lossy(&ping.stdout).into_owned();
+        text.split("time=").nth(1)?.split(' ').next()?.parse().ok()
+    }
+
+    fn has_devices_of_longfat(&self) -> bool {
+        let listed = inside(&self.near, &["ip", "-br", "link"]).output().expect("ip");
+        String::from_utf8_lossy(&listed.stdout).contains("longfat-")
+    }
+
+    /// Packets pass as without longfat, and it has left no device.
+    fn is_as_before(&self) -> bool {
+        self.ping().is_some_and(|ms| ms < DIRECT_MS) && !self.has_devices_of_longfat()
+    }
+
+    /// Starts `longfat attach` and waits until packets are led through the path.
+    fn attach(&self, args: &[&str]) -> Running {
+        let (mut running, lines) = self.start(args);
+        assert!(running.has_said("attached:"), "{lines:?}: {:?}", running.said);
+        running
+    }
+
+    fn start(&self, args: &[&str]) -> (Running, String) {
+        let target = self.target();
+        let mut command = Command::new(LONGFAT);
+        command.arg("attach").arg(&target).args(args).stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("longfat");
+        let lines = BufReader::new(child.stderr.take().expect("piped"));
+        (Running { child, lines, said: Vec::new() }, args.join(" "))
+    }
+
+    /// Runs a command in the near namespace behind a path; returns longfat's output.
+    fn behind(&self, path: &[&str], command: &[&str]) -> Output {
+        let (target, near) = (self.target(), ["ip", "netns", "exec", &self.near]);
+        let mut longfat = Command::new(LONGFAT);
+        longfat.arg("attach").arg(target).args(path).arg("--").args(near).args(command);
+        longfat.output().expect("longfat")
+    }
+
+    /// Runs iperf3 behind a path, and returns its report.
+    fn iperf3(&self, path: &[&str], args: &[&str]) -> Value {
+        let file = self.folder.join("near.json");
+        let _ = fs::remove_file(&file);
+        let log = file.display().to_string();
+        let iperf3 = ["iperf3", "-J", "--logfile", &log, "-c", FAR];
+        let done = self.behind(path, &[&iperf3, args].concat());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        read(&file)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.join(name);
+        fs::write(&path, text).expect("is written");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        ip(&format!("netns del {}", self.near));
+        ip(&format!("netns del {}", self.far));
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A running `longfat attach`.
+struct Running {
+    child: Child,
+    lines: BufReader<ChildStderr>,
+    said: Vec<String>,
+}
+
+impl Running {
+    /// Reads its messages until one contains `text`; false if it ends before.
+    fn has_said(&mut self, text: &str) -> bool {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).is_ok_and(|n| n > 0) {
+            self.said.push(std::mem::take(&mut line));
+            if self.said.last().is_some_and(|said| said.contains(text)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn signal(&self, signal: &str) {
+        let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(done.is_ok_and(|s| s.success()));
+    }
+
+    /// Waits for its end, and returns its exit code.
+    fn code(mut self) -> Option<i32> {
+        self.child.wait().expect("waits").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn inside(namespace: &str, command: &[&str]) -> Command {
+    let mut all = Command::new("ip");
+    all.args(["netns", "exec", namespace]).args(command);
+    all
+}
+
+fn read(file: &PathBuf) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).expect("a report")).expect("JSON")
+}
+
+/// The rate that iperf3's receiver measured, Mbit/s.
+fn received(report: &Value) -> f64 {
+    report["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate") / 1e6
+}
+
+const PATHS: &str = r#"
+name = "paths"
+duration = "8s"
+[links.wan]
+between = ["a", "b"]
+forward = [{ kind = "shaper", rate = "30Mbit/s", queue = { kind = "fifo", packets = 100 } }, { kind = "delay", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.up]
+from = "a"
+to = "b"
+cc = "reno"
+[variants.shaper]
+[variants.policer]
+"links.wan.forward" = [{ kind = "policer", rate = "20Mbit/s", burst = "9kB" }, { kind = "delay", delay = "20ms" }]
+"#;
+
+/// The same program over the same scenario in the lab's own namespaces.
+fn in_the_lab(site: &Site, scenario: &str, variant: &str, args: &str) -> Value {
+    let file = site.folder.join("lab.json");
+    let _ = fs::remove_file(&file);
+    // Connects until the server listens.
+    let script = format!(
+        "for i in $(seq 100); do iperf3 -J --logfile {0} -c b {args} && break; rm -f {0}; sleep 0.1; done",
+        file.display()
+    );
+    let shell = ["shell", scenario, "--variant", variant, "--user", "root", "--host", "a"];
+    let mut lab = Command::new(LONGFAT);
+    let lab = lab.args(shell).args(["--serve", "b=iperf3 -s", "--", "sh", "-c", &script]).output();
+    assert!(lab.as_ref().is_ok_and(|o| o.status.success()), "{lab:?}");
+    read(&file)
+}
+
+#[test]
+fn traffic_through_an_attached_path_is_as_in_the_lab() {
+    let Some(site) = Site::new() else { return };
+    let scenario = site.file("paths.toml", PATHS);
+    let link = format!("{scenario}#wan");
+    for (variant, args) in [("shaper", "-O 3 -t 8 -C reno"), ("policer", "-u -b 30M -l 1400 -t 8")] {
+        let path = [&link, "--variant", variant];
+        let words: Vec<&str> = args.split(' ').collect();
+        // Other load on this machine may disturb one of them.
+        let mut seen = String::new();
+        let agrees = (0..3).any(|_| {
+            let (lab, attached) = (in_the_lab(&site, &scenario, variant, args), site.iperf3(&path, &words));
+            let (a, b) = (received(&lab), received(&attached));
+            seen += &format!("{a:.2} and {b:.2} Mbit/s; ");
+            (b - a).abs() <= 0.03 * a
+        });
+        assert!(agrees, "{variant}: in the lab, attached: {seen}");
+    }
+    let file = site.folder.join("ping");
+    let done = site.behind(&[&link], &["sh", "-c", &format!("ping -c 5 -i 0.2 {FAR} > {}", file.display())]);
+    assert!(done.status.success());
+    let text = fs::read_to_string(file).expect("ping's output");
+    let least: f64 =
+        text.split("= ").nth(1).and_then(|t| t.split('/').next()).and_then(|t| t.parse().ok()).expect(&text);
+    assert!((least - 40.0).abs() < 1.0, "{text}");
+}
+
+#[test]
+fn it_keeps_the_exit_code_and_reports_as_json() {
+    let Some(site) = Site::new() else { return };
+    let done = site.behind(&["--rtt", "10ms", "--json"], &["sh", "-c", "exit 7"]);
+    assert_eq!(done.status.code(), Some(7), "{}", String::from_utf8_lossy(&done.stderr));
+    let json: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(json["self_test"][0]["fault"], Value::Null);
+    assert!(
+        json["self_test"][0]["shown_delay_ms"].as_f64().is_some_and(|ms| (4.9..6.0).contains(&ms)),
+        "{json}"
+    );
+    assert!(site.is_as_before());
+}
+
+#[test]
+fn what_is_not_selected_runs_at_full_speed() {
+    let Some(site) = Site::new() else { return };
+    let path = [
+        "--limiter",
+        "policer",
+        "--rate",
+        "5Mbit/s",
+        "--burst",
+        "9kB",
+        "--direction",
+        "both",
+        "--only",
+        "port 5202",
+    ];
+    let limited = received(&site.iperf3(&path, &["-p", "5202", "-t", "2"]));
+    let free = received(&site.iperf3(&path, &["-p", "5201", "-t", "2"]));
+    assert!(limited < 5.0 && free > 100.0, "{limited} and {free} Mbit/s");
+    // Also over IPv6, which the filter of an IPv4 host excludes.
+    let attached = site.attach(&["--rtt", "60ms", "--only", &format!("host {FAR}")]);
+    assert!(site.ping().is_some_and(|ms| (60.0..61.5).contains(&ms)));
+    let six = inside(&site.near, &["ping", "-c", "1", "fd77::2"]).output().expect("ping");
+    let text = String::from_utf8_lossy(&six.stdout).into_owned();
+    let ms: Option<f64> = text.split("time=").nth(1).and_then(|t| t.split(' ').next()?.parse().ok());
+    assert!(ms.is_some_and(|ms| ms < DIRECT_MS), "{text}");
+    attached.signal("-TERM");
+    assert_eq!(attached.code(), Some(0));
+}
+
+#[test]
+fn a_killed_longfat_leaves_nothing_behind() {
+    let Some(site) = Site::new() else { return };
+    for _ in 0..5 {
+        let attached =
+            site.attach(&["--limiter", "policer", "--rate", "2Mbit/s", "--burst", "9kB", "--rtt", "100ms"]);
+        assert!(site.ping().is_some_and(|ms| ms >= 100.0));
+        assert!(site.has_devices_of_longfat());
+        attached.signal("-KILL");
+        let killed = Instant::now();
+        assert!(within(Duration::from_secs(1), || site.is_as_before()), "after {:?}", killed.elapsed());
+        attached.code();
+    }
+}
+
+#[test]
+fn packets_pass_while_longfat_is_stopped() {
+    let Some(site) = Site::new() else { return };
+    let attached = site.attach(&["--rtt", "100ms"]);
+    attached.signal("-STOP");
+    assert!(within(Duration::from_secs(3), || site.ping().is_some_and(|ms| ms < DIRECT_MS)));
+    attached.signal("-CONT");
+    assert!(within(Duration::from_secs(3), || site.ping().is_some_and(|ms| ms >= 100.0)));
+    attached.signal("-TERM");
+    assert_eq!(attached.code(), Some(0));
+    assert!(site.is_as_before());
+}
+
+#[test]
+fn it_ends_when_the_device_or_the_namespace_has_gone() {
+    let Some(site) = Site::new() else { return };
+    let mut attached = site.attach(&["--rtt", "10ms"]);
+    assert!(ip(&format!("-n {} link del {}", site.near, DEVICES[0])));
+    assert!(attached.has_said("has gone"), "{:?}", attached.said);
+    assert_eq!(attached.code(), Some(1));
+    assert!(!site.has_devices_of_longfat());
+
+    let Some(site) = Site::new() else { return };
+    let mut attached = site.attach(&["--rtt", "10ms"]);
+    assert!(ip(&format!("netns del {}", site.near)));
+    assert!(attached.has_said("has gone"), "{:?}", attached.said);
+    assert_eq!(attached.code(), Some(1));
+    // The far end's device goes with the namespace.
+    let gone =
+        || !inside(&site.far, &["ip", "link", "show", DEVICES[1]]).output().is_ok_and(|o| o.status.success());
+    assert!(within(Duration::from_secs(5), gone));
+}
+
+#[test]
+fn one_of_two_at_once_is_refused() {
+    let Some(site) = Site::new() else { return };
+    for _ in 0..3 {
+        let mut both = [0, 1].map(|_| site.start(&["--rtt", "10ms", "--for", "2s"]).0);
+        let attached = both.each_mut().map(|one| one.has_said("attached:"));
+        assert_eq!(attached.iter().filter(|a| **a).count(), 1, "{:?} {:?}", both[0].said, both[1].said);
+        let refused = both.iter().find(|one| !one.said.iter().any(|s| s.contains("attached:")));
+        assert!(
+            refused.is_some_and(|one| one.said.iter().any(|s| s.contains("another longfat is attached")))
+        );
+        let codes = both.map(Running::code);
+        assert!(codes.contains(&Some(0)) && codes.contains(&Some(2)), "{codes:?}");
+        assert!(site.is_as_before());
+    }
+}
+
+#[test]
+fn captures_show_both_sides_of_the_path() {
+    let Some(site) = Site::new() else { return };
+    let folder = site.folder.join("pcap");
+    let path = ["--rtt", "40ms", "--pcap", folder.to_str().expect("a name")];
+    let done = site.behind(&path, &["iperf3", "-c", FAR, "-n", "1M", "-J"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let ends = ["target.pcap", "network.pcap"].map(|name| folder.join(name));
+    let joined = Command::new(LONGFAT).arg("diagnose").args(&ends).args(["--both-ends", "--json"]).output();
+    let joined: Value = serde_json::from_slice(&joined.expect("longfat").stdout).expect("JSON");
+    assert!(joined["flows"].as_array().is_some_and(|flows| !flows.is_empty()), "{joined}");
+}
+
+#[test]
+fn wrong_targets_and_paths_are_refused() {
+    let Some(site) = Site::new() else { return };
+    let fails = |args: &[&str], text: &str| {
+        let done = Command::new(LONGFAT).arg("attach").args(args).output().expect("longfat");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(2) && said.contains(text), "{args:?}: {said}");
+    };
+    let target = site.target();
+    fails(&["dev:lo", "--rtt", "1ms"], "not an Ethernet device");
+    fails(&[&format!("{target}:nope"), "--rtt", "1ms"], DEVICES[0]);
+    fails(&[&target], "no path");
+    fails(&[&target, "home-line#nope"], "no such link");
+    fails(&[&target, "home-line", "--rate", "1Mbit/s"], "--set");
+    fails(&[&target, "--rtt", "1ms", "--only", "tcp"], "--only");
+    fails(&["nope:x", "--rtt", "1ms"], "expected docker:NAME");
+    fails(&["docker:longfat-no-such", "--rtt", "1ms"], "longfat-no-such");
+    assert!(site.is_as_before());
+}
