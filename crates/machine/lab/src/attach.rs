@@ -54,8 +54,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_PROOFS: usize = 3;
 /// Longest time that packets on the path are waited for at the end.
 const MAX_DRAIN: Duration = Duration::from_secs(1);
-/// Time before the last packet of a self-test is sent in which the sending thread polls instead of sleeping.
-const POLL_BEFORE: Duration = Duration::from_micros(100);
+/// Real-time priority of the threads that send the self-test's packets.
+const SENDER_PRIORITY: i32 = 10;
 
 /// A link of a scenario, as the path of a target.
 #[derive(Clone, Debug)]
@@ -219,7 +219,7 @@ pub fn attach(options: AttachOptions<'_>) -> Result<(AttachEnd, Option<AttachSta
     let mut proofs = Vec::new();
     for _ in 0..MAX_PROOFS {
         proofs = job.prove(probe)?;
-        if proofs.iter().all(|p| p.fault().is_none()) {
+        if proofs.iter().all(DirectionProof::is_complete) {
             break;
         }
     }
@@ -308,13 +308,15 @@ impl<'a> Attached<'a> {
         sender: &FrameSender,
         clock: WallClock,
     ) -> Result<(), LabError> {
-        linux::schedule::exact_timers();
+        // Below the engine's priority. Without real-time priority the packets are sent later, which is
+        // measured.
+        linux::schedule::set_precise_scheduling(Some(SENDER_PRIORITY));
         let enters = way == 1;
         for (number, (at, size)) in plan.packets.iter().enumerate() {
             let bytes = frame(self.found.facts.address, secret, number as u32, *size, enters);
-            thread::sleep(clock.until(*at).saturating_sub(POLL_BEFORE));
-            while !clock.until(*at).is_zero() {
-                std::hint::spin_loop();
+            let wait = clock.until(*at);
+            if !wait.is_zero() {
+                thread::sleep(wait);
             }
             let sent = match enters {
                 true => file::write(self.taps.fds[way].as_fd(), &bytes).map(drop),

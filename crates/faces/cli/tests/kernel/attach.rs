@@ -2,10 +2,11 @@
 //! behind however it ends. In real time; needs root and iperf3, and prints that it is skipped without.
 
 use crate::common::within;
+use crate::engines::{BUSYBOX, DockerDaemon, PodmanContainer};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -97,18 +98,9 @@ impl Site {
 
     /// Starts `longfat attach` and waits until packets are led through the path.
     fn attach(&self, args: &[&str]) -> Running {
-        let (mut running, lines) = self.start(args);
-        assert!(running.has_said("attached:"), "{lines:?}: {:?}", running.said);
+        let mut running = Running::start(&self.target(), args);
+        assert!(running.has_said("attached:"), "{args:?}: {:?}", running.said);
         running
-    }
-
-    fn start(&self, args: &[&str]) -> (Running, String) {
-        let target = self.target();
-        let mut command = Command::new(LONGFAT);
-        command.arg("attach").arg(&target).args(args).stderr(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("longfat");
-        let lines = BufReader::new(child.stderr.take().expect("piped"));
-        (Running { child, lines, said: Vec::new() }, args.join(" "))
     }
 
     /// Runs a command in the near namespace behind a path; returns longfat's output.
@@ -157,6 +149,14 @@ struct Running {
 }
 
 impl Running {
+    fn start(target: &str, args: &[&str]) -> Running {
+        let mut command = Command::new(LONGFAT);
+        command.args(["attach", target]).args(args).stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().expect("longfat");
+        let lines = BufReader::new(child.stderr.take().expect("piped"));
+        Running { child, lines, said: Vec::new() }
+    }
+
     /// Reads its messages until one contains `text`; false if it ends before.
     fn has_said(&mut self, text: &str) -> bool {
         let mut line = String::new();
@@ -261,6 +261,29 @@ fn traffic_through_an_attached_path_is_as_in_the_lab() {
     assert!((least - 40.0).abs() < 1.0, "{text}");
 }
 
+/// A packet larger than the link's MTU causes an ICMP error that reaches the program, also over IPv6.
+#[test]
+fn the_mtu_of_the_path_reaches_the_sender() {
+    let Some(site) = Site::new() else { return };
+    let link = r#"{ kind = "link", rate = "100Mbit/s", mtu = 1400 }"#;
+    let text = format!(
+        "[links.wan]\nbetween = [\"a\", \"b\"]\nforward = [{link}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    let scenario = site.file("mtu.toml", &text);
+    let attached = site.attach(&[&format!("{scenario}#wan")]);
+    for (family, to, size) in [("-4", FAR, "1400"), ("-6", "fd77::2", "1380")] {
+        let ping = ["ping", family, "-c", "1", "-W", "1", "-M", "do", "-s", size, to];
+        let refused = inside(&site.near, &ping).output().expect("ping");
+        let text = String::from_utf8_lossy(&[refused.stdout, refused.stderr].concat()).to_lowercase();
+        assert!(text.contains("mtu") && text.contains("1400"), "{text}");
+    }
+    // TCP over it finds its way by the same messages.
+    let sent = inside(&site.near, &["iperf3", "-c", FAR, "-n", "2M", "-J"]).output().expect("iperf3");
+    assert!(sent.status.success());
+    attached.signal("-TERM");
+    assert_eq!(attached.code(), Some(0));
+}
+
 #[test]
 fn it_keeps_the_exit_code_and_reports_as_json() {
     let Some(site) = Site::new() else { return };
@@ -356,7 +379,7 @@ fn it_ends_when_the_device_or_the_namespace_has_gone() {
 fn one_of_two_at_once_is_refused() {
     let Some(site) = Site::new() else { return };
     for _ in 0..3 {
-        let mut both = [0, 1].map(|_| site.start(&["--rtt", "10ms", "--for", "2s"]).0);
+        let mut both = [0, 1].map(|_| Running::start(&site.target(), &["--rtt", "10ms", "--for", "2s"]));
         let attached = both.each_mut().map(|one| one.has_said("attached:"));
         assert_eq!(attached.iter().filter(|a| **a).count(), 1, "{:?} {:?}", both[0].said, both[1].said);
         let refused = both.iter().find(|one| !one.said.iter().any(|s| s.contains("attached:")));
@@ -367,6 +390,69 @@ fn one_of_two_at_once_is_refused() {
         assert!(codes.contains(&Some(0)) && codes.contains(&Some(2)), "{codes:?}");
         assert!(site.is_as_before());
     }
+}
+
+/// Attaches a path to a container whose device `eth0` this adds, and pings through it from outside. Then
+/// `stop` removes the container.
+fn in_front_of_a_container(site: &Site, target: &str, pid: &str, stop: impl FnOnce()) {
+    let far = &site.far;
+    assert!(ip(&format!("link add eth0 netns {pid} type veth peer name lfcont netns {far}")));
+    assert!(ip(&format!("-n {far} addr add 10.78.0.2/24 dev lfcont")));
+    assert!(ip(&format!("-n {far} link set lfcont up")));
+    let in_container = |args: &str| {
+        let mut nsenter = Command::new("nsenter");
+        nsenter.args(["-t", pid, "-n", "ip"]).args(args.split(' ')).status().is_ok_and(|s| s.success())
+    };
+    assert!(in_container("addr add 10.78.0.1/24 dev eth0") && in_container("link set eth0 up"));
+    let ping = || {
+        let ping = inside(far, &["ping", "-c", "1", "-W", "1", "10.78.0.1"]).output().expect("ping");
+        let text = String::from_utf8_lossy(&ping.stdout).into_owned();
+        text.split("time=").nth(1)?.split(' ').next()?.parse::<f64>().ok()
+    };
+    let path = ["--limiter", "policer", "--rate", "20Mbit/s", "--burst", "9kB", "--rtt", "60ms"];
+    let mut attached = Running::start(target, &path);
+    assert!(attached.has_said("attached:"), "{:?}", attached.said);
+    assert!(within(Duration::from_secs(5), || ping().is_some_and(|ms| (60.0..61.0).contains(&ms))));
+    attached.signal("-TERM");
+    assert_eq!(attached.code(), Some(0));
+    assert!(within(Duration::from_secs(1), || ping().is_some_and(|ms| ms < DIRECT_MS)));
+
+    let mut attached = Running::start(target, &path);
+    assert!(attached.has_said("attached:"), "{:?}", attached.said);
+    stop();
+    assert!(attached.has_said("has gone"), "{:?}", attached.said);
+    assert_eq!(attached.code(), Some(1));
+}
+
+#[test]
+fn a_docker_container_gets_a_path_and_can_be_removed() {
+    let Some(site) = Site::new() else { return };
+    if !Path::new(BUSYBOX).exists() {
+        return eprintln!("SKIPPED: needs busybox-static");
+    }
+    let Some(docker) = DockerDaemon::start() else { return eprintln!("SKIPPED: no dockerd runs here") };
+    if docker.run("lfattach").is_none() {
+        return eprintln!("SKIPPED: dockerd runs no container here");
+    }
+    let pid = docker.docker(&["inspect", "-f", "{{.State.Pid}}", "lfattach"]).expect("its process");
+    in_front_of_a_container(&site, "docker:lfattach", &pid, || {
+        drop(docker.docker(&["rm", "-f", "lfattach"]))
+    });
+}
+
+#[test]
+fn a_podman_container_gets_a_path_and_can_be_removed() {
+    let Some(site) = Site::new() else { return };
+    if !Path::new(BUSYBOX).exists() {
+        return eprintln!("SKIPPED: needs busybox-static");
+    }
+    let Some(podman) = PodmanContainer::run("lfattach") else {
+        return eprintln!("SKIPPED: podman runs no container here");
+    };
+    let pid = podman.podman(&["inspect", "-f", "{{.State.Pid}}", "lfattach"]).expect("its process");
+    in_front_of_a_container(&site, "podman:lfattach", &pid, || {
+        drop(podman.podman(&["rm", "-f", "-t", "0", "lfattach"]))
+    });
 }
 
 #[test]

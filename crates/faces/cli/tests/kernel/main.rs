@@ -3,6 +3,8 @@
 mod attach;
 mod cc;
 mod common;
+#[path = "../../../../answers/audit/tests/kernel/engines.rs"]
+mod engines;
 mod faults;
 mod measure;
 mod plan;

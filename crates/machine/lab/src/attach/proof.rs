@@ -44,8 +44,10 @@ pub struct DirectionProof {
     /// Rate that left the path in virtual time and on this machine in the second half of the train, Mbit/s;
     /// `None` without a limit.
     pub rate_mbps: Option<[f64; 2]>,
-    /// Whether the train was long enough to reach the limit.
+    /// Whether the train reached the limit: in virtual time it left at the limit's rate.
     pub reaches_limit: bool,
+    /// Whether the train as planned reaches the limit; a machine that sends late may not do so.
+    pub could_reach_limit: bool,
     /// Median delay of the single packets in virtual time and on this machine, ms; `None` if none arrived.
     pub delay_ms: Option<[f64; 2]>,
     /// Packets sent, and those that arrived in virtual time and on this machine.
@@ -54,6 +56,11 @@ pub struct DirectionProof {
 }
 
 impl DirectionProof {
+    /// Whether nothing is wrong, and the limit was shown if that was possible.
+    pub fn is_complete(&self) -> bool {
+        self.fault().is_none() && (self.reaches_limit || !self.could_reach_limit)
+    }
+
     /// What is wrong, if something is.
     pub fn fault(&self) -> Option<String> {
         let name = self.direction;
@@ -140,11 +147,16 @@ impl ProbePlan {
         let delays = [single_delay(&packets, &expected), single_delay(&packets, &measured)];
         let rates = [train_rate(&packets, &expected), train_rate(&packets, &measured)];
         let both = |[a, b]: [Option<f64>; 2]| a.map(|a| [a, b.unwrap_or(0.0)]);
+        let limit_mbps = self.limit.map(|rate| rate.as_bps() as f64 / 1e6);
+        // Packets that this machine sent late may have been slower than the limit.
+        let is_close = |rate: f64, limit: f64| (rate - limit).abs() <= MAX_RATE_ERROR * limit;
+        let reaches_limit = rates[0].zip(limit_mbps).is_some_and(|(rate, limit)| is_close(rate, limit));
         DirectionProof {
             direction: ["outgoing", "incoming"][way],
-            limit_mbps: self.limit.map(|rate| rate.as_bps() as f64 / 1e6),
+            limit_mbps,
             rate_mbps: both(rates).filter(|_| self.limit.is_some()),
-            reaches_limit: self.reaches_limit,
+            reaches_limit,
+            could_reach_limit: self.reaches_limit,
             delay_ms: both(delays),
             sent: packets.len() as u64,
             arrived,
@@ -312,6 +324,7 @@ mod tests {
             limit_mbps: Some(20.0),
             rate_mbps: Some([20.0, 19.6]),
             reaches_limit: true,
+            could_reach_limit: true,
             delay_ms: Some([30.0, 30.4]),
             sent: 100,
             arrived: [60, 59],
