@@ -2,6 +2,7 @@
 """Measures and watches paths with a known truth: `longfat measure` and `longfat watch` over drawn paths.
 
     sudo python3 tests/live/paths.py LONGFAT SEED [--paths 40] [--first 0] [--jobs 2] [--out paths.jsonl]
+    python3 tests/live/paths.py --show paths.jsonl          the table of paths that were measured before
 
 Draws paths from a seed, builds each in network namespaces, runs `longfat serve` at the far end, `longfat measure` at the near
 end and `longfat watch -- curl` (every third path: iperf3) on the same path, and prints one line for each. Grounds are the
@@ -260,7 +261,7 @@ class Ground:
         return json.loads(out.stdout)
 
     def watch(self):
-        """Watches an upload; returns its flow and the limiters of the diagnosis."""
+        """Watches an upload; returns its flow."""
         rate = ["--limit-rate", f"{self.p['app_rate'] / 8:.0f}"] if "app_rate" in self.p else []
         if self.p["n"] % 3 == 0:
             rate = ["-b", f"{self.p['app_rate']:.0f}"] if "app_rate" in self.p else []
@@ -273,7 +274,7 @@ class Ground:
         flows = [f for f in d["flows"] if f["to"].startswith(f"{self.address}:")]
         # The first connection of iperf3 is its control connection.
         flows = sorted(flows, key=lambda f: f["id"])
-        return flows[-1] if flows else None, d
+        return flows[-1] if flows else None
 
 
 def judged(cause, confidence, right):
@@ -292,12 +293,14 @@ def limit_kind(p, bucket):
     return {"shaper", "link"} if d["burst"] > 3000 or bucket <= 3000 else {"link"}
 
 
-def judge(p, m, flow, diagnosis):
+def judge(p, m, flow):
     """The line of a path, as a dictionary."""
     up = m["up"].get("limiter") or {"kind": "no train"}
     kind = up["kind"]
     right = limit_kind(p, up.get("bucket_bytes") or 0)
-    found = "undecided" if kind in ("unknown", "no train") else "right" if kind in right else "wrong"
+    # "No limit below a rate" that is below the path's own says little, but it is true.
+    says_little = kind in ("unknown", "no train") or kind == "none" and up["rate_mbps"] < p["rate"] / 1e6
+    found = "undecided" if says_little else "right" if kind in right else "wrong"
     line = dict(n=p["n"], kind=p["kind"], ground=p["ground"], control=p["control"], mbps=p["rate"] / 1e6, rtt_ms=p["rtt"] * 1e3,
                 limit=kind, limit_is=found, why=up.get("why_unknown"))
     error = lambda found, truth: None if found is None else 100 * (found / truth - 1)
@@ -331,9 +334,6 @@ def judge(p, m, flow, diagnosis):
         line["mtu_error"] = (m["up"].get("path", {}).get("mtu") or 0) - p["up"]["mtu"]
     if flow:
         line["watched"], line["watched_confidence"] = flow["cause"], flow["confidence"]
-        limiter = flow.get("limiter")
-        if limiter is not None:
-            line["watched_limiter"] = {k: diagnosis["limiters"][limiter].get(k) for k in ("kind", "rate_mbps", "confidence")}
     line["watch_is"] = judged(line.get("watched"), line.get("watched_confidence", 0), p["causes"])
     return line
 
@@ -347,8 +347,8 @@ def one(longfat, emulator, p):
         repeated = (m["up"].get("limiter") or {}).get("kind") == "unknown"
         if repeated:
             m = ground.measure()
-        flow, diagnosis = ground.watch()
-        return {**judge(p, m, flow, diagnosis), "repeated": repeated, "drawn": p, "measurement": m}
+        flow = ground.watch()
+        return {**judge(p, m, flow), "repeated": repeated, "drawn": p, "measurement": m}
 
 
 def text(line):
@@ -391,7 +391,20 @@ def summary(lines):
     return say
 
 
+def show(file):
+    """Prints the table of paths that were measured before, judged again."""
+    lines = []
+    for text_of_one in open(file):
+        old = json.loads(text_of_one)
+        flow = {"cause": old["watched"], "confidence": old["watched_confidence"]} if "watched" in old else None
+        lines.append(judge(old["drawn"], old["measurement"], flow))
+    lines.sort(key=lambda line: line["n"])
+    print("\n".join([HEAD, *map(text, lines), ""] + [f"- {say}" for say in summary(lines)]))
+
+
 def main():
+    if sys.argv[1:2] == ["--show"]:
+        return show(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("longfat")
     parser.add_argument("seed")

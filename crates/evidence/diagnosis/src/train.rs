@@ -174,12 +174,15 @@ fn with_bucket(samples: &[Sample], fit: BucketFit) -> TrainFinding {
     let (_, real_queue) = search.best(0.0, (fit.bucket - least_queue).max(0.0));
     let noise = flat.noise.min(queued.noise);
     let rate = 8.0 * fit.rate;
-    if search.ratio(&queued, &flat, noise) > DECISIVE {
+    // A queue of a packet behind a large bucket is the noise of a policer, or behaves as one.
+    let is_small = fit.bucket - at < least_queue;
+    if !is_small && search.ratio(&queued, &flat, noise) > DECISIVE {
         let bucket = Some(at).filter(|b| *b > 2.0 * packet);
         let queue = fit.bucket - at;
         return TrainFinding::Queue { rate, bucket, queue, full: true };
     }
-    if search.ratio(&flat, &real_queue, noise) > DECISIVE {
+    let without_queue = if is_small { &queued } else { &flat };
+    if search.ratio(without_queue, &real_queue, noise) > DECISIVE {
         return TrainFinding::Policer { rate, bucket: fit.bucket };
     }
     TrainFinding::Unknown(TrainDoubt::Jitter)

@@ -5,6 +5,8 @@ mod live;
 #[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
 mod view;
 
 use crate::args::{DiagnoseArgs, FilterArgs, WatchArgs};

@@ -271,3 +271,56 @@ fn with_faster_link(scenario: &Scenario) -> Scenario {
     }
     faster
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::model::MeasuredDirection;
+    use diagnosis::train::TrainFinding;
+    use scenario::Experiment;
+
+    fn scenario(stage: &str) -> Scenario {
+        let text = format!(
+            "[links.l]\nbetween = [\"a\", \"b\"]\nforward = [{{ {stage} }}, {{ kind = \"delay\", delay = \"9ms\" }}]\n\
+             [flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        let mut file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        file.variants.remove(0).scenario
+    }
+
+    #[test]
+    fn the_measured_limit_replaces_the_fitted_one() {
+        let policer = Limiter::of(TrainFinding::Policer { rate: 20e6, bucket: 30e3 }, 1, 100);
+        let mut s = scenario("kind = \"link\", rate = \"3Mbit/s\"");
+        assert!(set_limiter(&mut s, &policer));
+        let expected = Policer::single(Rate::from_bps(20_000_000), Some(Bytes::new(30_000)));
+        assert_eq!(s.links[0].forward[0].stage, Stage::Policer(expected));
+        let queue = |full| TrainFinding::Queue { rate: 20e6, bucket: None, queue: 50e3, full };
+        let fifo = |s: &Scenario| match &s.links[0].forward[0].stage {
+            Stage::Link(Link { rate, queue: QueueConfig::Fifo(fifo), .. }) => (*rate, fifo.bytes),
+            other => panic!("{other:?}"),
+        };
+        let mut s = scenario("kind = \"policer\", rate = \"3Mbit/s\"");
+        assert!(set_limiter(&mut s, &Limiter::of(queue(true), 1, 100)));
+        assert_eq!(fifo(&s), (Some(Rate::from_bps(20_000_000)), Some(Bytes::new(50_000))));
+        let mut s =
+            scenario("kind = \"link\", rate = \"3Mbit/s\", queue = { kind = \"fifo\", bytes = \"90kB\" }");
+        assert!(set_limiter(&mut s, &Limiter::of(queue(false), 1, 100)));
+        assert_eq!(fifo(&s).1, Some(Bytes::new(90_000)), "a queue that was not full is longer than was seen");
+        let mut s = scenario("kind = \"loss\", probability = 0.01");
+        assert!(!set_limiter(&mut s, &policer), "no limit to replace");
+        let mut s = scenario("kind = \"link\", rate = \"3Mbit/s\", delay = \"5ms\"");
+        assert!(!set_limiter(&mut s, &policer), "its delay would be lost");
+        assert!(!set_limiter(&mut s, &Limiter::of(TrainFinding::Unlimited { above: 9e8 }, 1, 100)));
+    }
+
+    #[test]
+    fn only_smaller_segments_are_tried_at_a_black_hole() {
+        let path = Some(MeasuredPath { mtu: Some(1400), black_hole: true, ..MeasuredPath::default() });
+        let up = MeasuredDirection { path, ..MeasuredDirection::default() };
+        let m = Measurement { client: "192.0.2.1".into(), up, ..Measurement::default() };
+        let all = candidates(&m, Fault::Slow { is: 0.0, could_be: 20.0 }, "reno");
+        assert_eq!(all.iter().map(Candidate::name).collect::<Vec<_>>(), ["MSS 1360"]);
+        assert_eq!(all[0].options.mss, Some(1360));
+    }
+}

@@ -6,7 +6,7 @@
 
 use super::fault::{Fault, fault};
 use super::headline::limit;
-use super::model::{Direction, LimiterFound, Measurement};
+use super::model::{Direction, Limiter, LimiterFound, Measurement};
 use crate::provenance::longfat_build;
 use print::{three_digits as digits, wrap};
 use report::{Style, Table};
@@ -160,7 +160,7 @@ impl ViaMeasurement {
                     number(one.map(|t| t.goodput_mbps)),
                     number(test(direction.several()).map(|t| t.goodput_mbps)),
                     number(one.map(|t| 100.0 * t.retransmitted_share)),
-                    limiter.map_or("-".into(), limit),
+                    limiter.map_or("-".into(), short),
                 ]
             })
         })
@@ -175,13 +175,25 @@ const HEADS: [(&str, Option<&str>); 7] = [
     ("1 flow", Some("Mbit/s")),
     ("4 flows", Some("Mbit/s")),
     ("resent", Some("%")),
-    ("limit", None),
+    ("limit", Some("Mbit/s")),
 ];
+
+/// A limit in few words.
+fn short(limiter: &Limiter) -> String {
+    let kind = match limiter.kind {
+        LimiterFound::Policer => "policer",
+        LimiterFound::Shaper => "shaper",
+        LimiterFound::Link => "link",
+        LimiterFound::None => "above",
+        LimiterFound::Unknown => return "unknown".into(),
+    };
+    format!("{kind} {}", digits(limiter.rate_mbps.unwrap_or_default()))
+}
 
 /// Says which segment limits the path. A fault of the upload comes before one of the download.
 fn headline(whole: &Measurement, segments: &[Segment]) -> String {
     let is_faulty = |d: &Direction| fault(whole, *d).is_some() || has_black_hole(whole, *d);
-    let Some(direction) = Direction::BOTH.into_iter().rev().find(is_faulty) else {
+    let Some(direction) = Direction::BOTH.into_iter().find(is_faulty) else {
         return whole.headline.clone();
     };
     let load = direction.load();
@@ -194,6 +206,16 @@ fn headline(whole: &Measurement, segments: &[Segment]) -> String {
 
 fn has_black_hole(m: &Measurement, direction: Direction) -> bool {
     m.direction(direction).path.as_ref().is_some_and(|path| path.black_hole)
+}
+
+/// The segments with the losses of the whole path: the one that has at least half of their share where no
+/// other has more than a quarter, or all that have some; none where nothing is lost.
+fn lossy(whole: &Measurement, measured: &[(usize, &Measurement)], direction: Direction) -> Vec<usize> {
+    let lost = |m: &Measurement| m.test(direction.name()).map_or(0.0, |t| t.retransmitted_share);
+    let all = lost(whole);
+    let has = |share: f64| measured.iter().filter(move |(_, m)| all > 0.0 && lost(m) > share * all);
+    let some: Vec<usize> = has(LACKS_LOSSES).map(|(i, _)| *i).collect();
+    if has(HAS_LOSSES).count() == 0 { Vec::new() } else { some }
 }
 
 /// Finds the segment with what limits the whole path.
@@ -226,21 +248,28 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
             let alike = m.limit_mbps(direction).is_some_and(|mbps| (mbps / rate - 1.0).abs() <= SAME_RATE);
             alike && is_policer(m).zip(is_policer(whole)).is_none_or(|(a, b)| a == b)
         };
-        let is = measured.iter().filter(|(_, m)| is_alike(m)).map(|(i, _)| *i).collect();
+        let is: Vec<usize> = measured.iter().filter(|(_, m)| is_alike(m)).map(|(i, _)| *i).collect();
         let what = |_| found.as_ref().map_or_else(|| format!("a limit of {} Mbit/s", digits(rate)), limit);
-        return decide(is, &what, format!("no segment alone has the limit of {} Mbit/s", digits(rate)));
+        // Where trains do not decide, the losses of the limit may.
+        let is_unknown = |m: &Measurement| {
+            let limiter = m.direction(direction).limiter.as_ref();
+            limiter.is_none_or(|l| l.kind == LimiterFound::Unknown) && m.limit_mbps(direction).is_none()
+        };
+        let is_open = |i: &usize| measured.iter().any(|(n, m)| n == i && is_unknown(m));
+        let lossy = lossy(whole, &measured, direction);
+        return match (&is[..], &lossy[..]) {
+            ([], [i]) if is_open(i) => {
+                let rate = digits(rate);
+                Finding::Is(*i, format!("the losses of the whole path, whose limit is {rate} Mbit/s"))
+            }
+            _ => decide(is, &what, format!("no segment alone has the limit of {} Mbit/s", digits(rate))),
+        };
     }
     let lost = |m: &Measurement| m.test(direction.name()).map_or(0.0, |t| t.retransmitted_share);
     let verdict = whole.direction(direction).verdict.as_ref().filter(|v| v.confidence >= UNDECIDED);
     match verdict.map(|v| v.cause) {
         Some(Cause::RandomLoss | Cause::Congestion) => {
-            let all = lost(whole);
-            let is: Vec<usize> =
-                measured.iter().filter(|(_, m)| lost(m) >= HAS_LOSSES * all).map(|(i, _)| *i).collect();
-            let unclear = |(i, m): &(usize, &Measurement)| !is.contains(i) && lost(m) > LACKS_LOSSES * all;
-            if is.len() == 1 && measured.iter().any(unclear) {
-                return Finding::Unknown("several segments lose packets".into());
-            }
+            let is = lossy(whole, &measured, direction);
             let what = |i: usize| {
                 let share = measured.iter().find(|(n, _)| *n == i).map_or(0.0, |(_, m)| lost(m));
                 format!("losses, {} % retransmitted", digits(100.0 * share))
@@ -318,7 +347,11 @@ mod tests {
         let queue = TrainFinding::Queue { rate: 20e6, bucket: None, queue: 9e4, full: true };
         let other = of(NONE, queue);
         assert!(other.headline.starts_with("Cannot tell which segment"), "{}", other.headline);
+        let unknown = TrainFinding::Unknown(diagnosis::train::TrainDoubt::Jitter);
+        let by_losses = of(NONE, unknown);
+        assert_eq!(by_losses.up_segment, Some(1), "{}", by_losses.headline);
         let text = one.text(80);
+        assert!(text.contains("policer 20.4"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
@@ -350,7 +383,12 @@ mod tests {
         lossy.up.verdict = verdict(Cause::RandomLoss);
         let of = |first, second| vec![Ok(measured(90.0, first, NONE)), Ok(measured(40.0, second, NONE))];
         assert_eq!(via(lossy.clone(), of(0.0, 0.009)).up_segment, Some(1));
-        assert_eq!(via(lossy.clone(), of(0.004, 0.006)).up_segment, None, "several lose");
+        let several = via(lossy.clone(), of(0.004, 0.006));
+        assert!(
+            several.headline.starts_with("No segment alone limits the upload: here -> a, a -> b"),
+            "{}",
+            several.headline
+        );
         assert_eq!(via(lossy, of(0.001, 0.001)).up_segment, None);
         let mut window = measured(4.0, 0.0, NONE);
         window.tests[1].goodput_mbps = 16.0;

@@ -78,10 +78,18 @@ pub fn trains(
             _ => rate,
         };
         if next == rate || is_last {
-            let limiter = Limiter::of(finding, count, datagrams);
+            let limiter = Limiter::of(with_tcp(finding, best), count, datagrams);
             return Ok(Some(Trains { limiter, reordered_share: reordered(&train) }));
         }
         rate = next;
+    }
+}
+
+/// Where TCP was faster than a train that met no limit, the rate up to which there is none is that of TCP.
+fn with_tcp(finding: TrainFinding, best: f64) -> TrainFinding {
+    match finding {
+        TrainFinding::Unlimited { above } => TrainFinding::Unlimited { above: above.max(best) },
+        other => other,
     }
 }
 
@@ -148,6 +156,13 @@ mod tests {
         assert_eq!((fast.sizes[0], fast.count), (1252, MAX_TRAIN_PACKETS));
         let rate_of_packets = slow.rate as f64 * 600.0 / 572.0;
         assert!((rate_of_packets / 1e6 - 1.0).abs() < 1e-3, "{rate_of_packets}");
+    }
+
+    #[test]
+    fn no_limit_is_below_what_tcp_reached() {
+        let above = |above| with_tcp(TrainFinding::Unlimited { above }, 239e6);
+        assert_eq!(above(186e6), TrainFinding::Unlimited { above: 239e6 });
+        assert_eq!(above(382e6), TrainFinding::Unlimited { above: 382e6 });
     }
 
     #[test]

@@ -274,3 +274,21 @@ fn a_damaged_train_decides_nothing() {
     assert!(unknown(&backwards));
     assert!(unknown(&(0..500).map(|i| packet(f64::from(i), None)).collect::<Vec<_>>()), "nothing arrived");
 }
+
+#[test]
+fn a_large_bucket_with_a_queue_of_one_packet_is_a_policer() {
+    let queue = serde_json::json!({ "kind": "fifo", "packets": 1 });
+    let shaper = stage(serde_json::json!({
+        "kind": "shaper", "rate": "20Mbit/s", "burst": "300kB", "queue": queue,
+    }));
+    let train = sent(&[shaper, delay()], 40e6, long_enough(300e3, 2.0), [2.0, 2.0], 1);
+    match evaluate(&train, false) {
+        TrainFinding::Policer { rate, bucket } => {
+            assert!(
+                (rate / 20e6 - 1.0).abs() < 0.03 && (bucket / 300e3 - 1.0).abs() < 0.2,
+                "{rate} {bucket}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -56,13 +56,17 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     let mode = live_mode(args)?;
     let written = created(args.write.as_deref())?;
     let (mut output, report) = LiveOutput::new(mode, args.top, &name);
+    let write = match mode {
+        LiveArg::View if written.is_none() => Some(Box::new(output.recording()) as Box<dyn Write + Send>),
+        _ => writer(written.as_ref())?,
+    };
     let options = LiveOptions {
         target,
         device: args.interface.clone(),
         filter,
         time,
         ended: ended(&child, output.stop()),
-        write: writer(written.as_ref())?,
+        write,
         report,
         keep: true,
     };

@@ -2,6 +2,7 @@
 //! delays the reading of packets: a report that it has no room for is skipped, and the next one covers its
 //! time.
 
+use super::recording::Recording;
 use super::view;
 use crate::args::{LiveArg, WatchArgs};
 use crate::escape;
@@ -45,6 +46,7 @@ struct Showing {
     /// Name of what is watched.
     name: String,
     reports: Receiver<WatchReport>,
+    recording: Recording,
 }
 
 /// The live output: create, start, finish.
@@ -52,6 +54,8 @@ struct Showing {
 pub struct LiveOutput {
     /// Set when the output ends the watch: the user quits, or standard output is closed.
     stop: Arc<AtomicBool>,
+    /// The capture that the view writes.
+    recording: Recording,
     showing: Option<Showing>,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,13 +70,19 @@ impl LiveOutput {
         let (sender, reports) = sync_channel(MAX_WAITING);
         let on_report: OnReport =
             Box::new(move |report| !matches!(sender.try_send(report), Err(TrySendError::Full(_))));
-        let showing = Some(Showing { mode, top, name: name.into(), reports });
-        (LiveOutput { showing, ..LiveOutput::default() }, Some(on_report))
+        let recording = Recording::default();
+        let showing = Some(Showing { mode, top, name: name.into(), reports, recording: recording.clone() });
+        (LiveOutput { showing, recording, ..LiveOutput::default() }, Some(on_report))
     }
 
     /// Returns the flag that ends the watch.
     pub fn stop(&self) -> Arc<AtomicBool> {
         self.stop.clone()
+    }
+
+    /// Returns what takes the packets that the view records.
+    pub fn recording(&self) -> Recording {
+        self.recording.clone()
     }
 
     /// Starts to show reports.
@@ -84,14 +94,20 @@ impl LiveOutput {
     /// Waits until all reports are shown and the terminal is as before. The function that takes reports must
     /// have been dropped.
     pub fn finish(self) {
+        let recording = self.recording;
         if let Some(Err(panic)) = self.thread.map(JoinHandle::join) {
             std::panic::resume_unwind(panic);
+        }
+        recording.end();
+        let message = recording.message();
+        if !message.is_empty() {
+            let _ = writeln!(io::stderr(), "{}", escape::value(&message));
         }
     }
 }
 
 /// Shows reports until there are no more.
-fn show(Showing { mode, top, name, reports }: Showing, stop: &AtomicBool) {
+fn show(Showing { mode, top, name, reports, recording }: Showing, stop: &AtomicBool) {
     let done = match mode {
         LiveArg::Off => Ok(()),
         LiveArg::Lines => reports.iter().filter(|r| r.seconds >= MIN_LINE_S).try_for_each(|report| {
@@ -104,7 +120,7 @@ fn show(Showing { mode, top, name, reports }: Showing, stop: &AtomicBool) {
             let mut out = io::stdout().lock();
             out.write_all(escape::json(&line).as_bytes()).and_then(|()| out.flush())
         }),
-        LiveArg::View => view::show(&name, &reports),
+        LiveArg::View => view::show(&name, &reports, &recording),
     };
     match done {
         Ok(()) if mode != LiveArg::View => return,

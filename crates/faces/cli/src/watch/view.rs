@@ -1,5 +1,6 @@
 //! The view of `longfat watch` on a terminal: connections by what they move, like `top`.
 
+use super::recording::Recording;
 use app::watch::Restorer;
 use print::escape;
 use ratatui::Frame;
@@ -12,6 +13,7 @@ use report::watch::{WatchGroups, WatchOrder, WatchRow, limit_text, rows};
 use result::watch::{SenderLimit, WatchReport};
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -21,17 +23,17 @@ const POLL: Duration = Duration::from_millis(100);
 const WIDE: u16 = 132;
 /// Leaves the alternate screen and shows the cursor (xterm's control sequences), as `ratatui::restore` does.
 const LEAVE: &[u8] = b"\x1b[?1049l\x1b[?25h";
-const KEYS: &str = "q quit  s sort  g group  space freeze  \u{2191}\u{2193} scroll";
+const KEYS: &str = "q quit  s sort  g group  space freeze  w write  \u{2191}\u{2193} scroll";
 
 /// Shows reports until the user quits or there are no more; then the terminal is as before. A panic restores
 /// it too (`ratatui::try_init`), and [`Restorer`] does if this process is killed.
 ///
 /// # Errors
 /// Fails with an error of the terminal.
-pub fn show(name: &str, reports: &Receiver<WatchReport>) -> io::Result<()> {
+pub fn show(name: &str, reports: &Receiver<WatchReport>, recording: &Recording) -> io::Result<()> {
     let restorer = Restorer::new(io::stdin().as_fd(), LEAVE)?;
     let mut terminal = ratatui::try_init()?;
-    let mut view = View::new(name);
+    let mut view = View::new(name, recording);
     let shown = loop {
         if let Err(e) = terminal.draw(|frame| view.draw(frame)) {
             break Err(e);
@@ -123,10 +125,12 @@ struct View {
     /// Number of rows above the first visible one.
     scrolled: usize,
     has_color: bool,
+    /// The capture that `w` begins and ends.
+    recording: Recording,
 }
 
 impl View {
-    fn new(name: &str) -> View {
+    fn new(name: &str, recording: &Recording) -> View {
         View {
             name: escape::value(name).into_owned(),
             report: WatchReport::default(),
@@ -135,6 +139,7 @@ impl View {
             is_frozen: false,
             scrolled: 0,
             has_color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            recording: recording.clone(),
         }
     }
 
@@ -165,6 +170,7 @@ impl View {
                     WatchGroups::Peer => WatchGroups::None,
                 }
             }
+            KeyCode::Char('w') => self.recording.toggle(Path::new(".")),
             KeyCode::Char(' ') => self.is_frozen = !self.is_frozen,
             KeyCode::Down => self.scrolled += 1,
             KeyCode::Up => self.scrolled = self.scrolled.saturating_sub(1),
@@ -204,7 +210,11 @@ impl View {
             WatchGroups::Peer => ", by peer",
         };
         let frozen = if self.is_frozen { "  FROZEN" } else { "" };
-        format!("{KEYS}  [{}{groups}]{frozen}", self.order.name())
+        let written = match self.recording.message() {
+            message if message.is_empty() => message,
+            message => format!("{}  ", escape::value(&message)),
+        };
+        format!("{written}{KEYS}  [{}{groups}]{frozen}", self.order.name())
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>) {
@@ -288,7 +298,7 @@ mod tests {
     }
 
     fn view() -> View {
-        let mut view = View::new("this host");
+        let mut view = View::new("this host", &Recording::default());
         view.update(report());
         view
     }
@@ -337,7 +347,7 @@ mod tests {
     #[test]
     fn no_invisible_character_reaches_the_terminal() {
         for width in [20, 80, 200] {
-            let mut view = View::new("x\x1b[2J");
+            let mut view = View::new("x\x1b[2J", &Recording::default());
             view.update(report());
             for _ in 0..3 {
                 let text = drawn(&mut view, width, 10).concat();
@@ -357,6 +367,8 @@ mod tests {
         assert!(view.press(key(KeyCode::Left)) && view.order == WatchOrder::Peer);
         view.press(key(KeyCode::Char('g')));
         assert!(drawn(&mut view, 80, 8)[7].ends_with("[peer, by process]"));
+        view.press(key(KeyCode::Char('w')));
+        assert!(drawn(&mut view, 200, 8)[7].contains("cannot write: packets are not captured"));
         view.press(key(KeyCode::Char(' ')));
         view.update(WatchReport::default());
         assert_eq!(view.report.count, 3, "frozen");

@@ -376,3 +376,65 @@ fn metrics_of_a_namespace_count_what_was_sent() {
     let _ = exporter.wait();
     assert!(seen && sent, "{seen} {sent}");
 }
+
+/// Runs a program on a terminal of its own. Arguments: the end (`q`, or a signal's name), the program and its
+/// arguments. Presses `w` twice once the view is there, ends the program, and prints its exit status (or
+/// minus the signal's number), whether the terminal's settings are as before, and whether the last changes of
+/// the screen and the cursor are back to the main screen and a visible cursor.
+const TERMINAL: &str = r#"
+import fcntl, os, pty, signal, struct, subprocess, sys, termios, time
+end, command = sys.argv[1], sys.argv[2:]
+ours, theirs = pty.openpty()
+fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 100, 0, 0))
+before = termios.tcgetattr(theirs)
+child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                         env={**os.environ, 'TERM': 'xterm-256color'})
+seen = b''
+os.set_blocking(ours, False)
+def until(done, limit=20):
+    global seen
+    last = time.monotonic() + limit
+    while not done():
+        if time.monotonic() > last:
+            child.kill()
+            sys.exit(f'too late: {seen[-2000:]!r}')
+        try: seen += os.read(ours, 1 << 16)
+        except (BlockingIOError, OSError): time.sleep(0.02)
+def press(key): os.write(ours, key)
+until(lambda: b'quit' in seen)
+press(b'w')
+# The file that is being written has a longer name.
+until(lambda: any('longfat-watch-1.pcap' in name for name in os.listdir('.')))
+press(b'w')
+until(lambda: os.path.exists('longfat-watch-1.pcap'))
+press(b'q') if end == 'q' else child.send_signal(getattr(signal, end))
+until(lambda: child.poll() is not None)
+# The process that restores the terminal of a killed one may be later than its end.
+until(lambda: termios.tcgetattr(theirs) == before and seen.rfind(b'?1049l') > seen.rfind(b'?1049h') >= 0
+      and seen.rfind(b'?25h') > seen.rfind(b'?25l') >= 0)
+print(child.returncode)
+"#;
+
+#[test]
+fn the_terminal_is_as_before_however_the_view_ends() {
+    let place = Place::new();
+    fs::write(place.0.join("terminal.py"), TERMINAL).expect("a file");
+    for (end, code) in
+        [("q", ["0", "1"]), ("SIGTERM", ["0", "1"]), ("SIGKILL", ["-9"; 2]), ("SIGABRT", ["-6"; 2])]
+    {
+        let mut script = Command::new("python3");
+        script.args(["terminal.py", end, env!("CARGO_BIN_EXE_longfat"), "watch", "--live", "view"]);
+        let out = script.current_dir(&place.0).stdin(Stdio::null()).output().expect("python3 runs");
+        let error = String::from_utf8_lossy(&out.stderr);
+        if error.contains("CAP_NET_RAW") {
+            eprintln!("SKIPPED, this needs root");
+            return;
+        }
+        assert!(out.status.success(), "{end}: {error}");
+        let shown = String::from_utf8_lossy(&out.stdout);
+        assert!(code.contains(&shown.trim()), "{end}: {shown}");
+        let written = fs::read(place.0.join("longfat-watch-1.pcap")).expect("a capture");
+        assert!(written.len() >= 24, "{end}: {} bytes", written.len());
+        fs::remove_file(place.0.join("longfat-watch-1.pcap")).expect("it was there");
+    }
+}

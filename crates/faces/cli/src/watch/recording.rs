@@ -1,0 +1,123 @@
+//! A capture file that the view of `longfat watch` begins and ends by a key.
+
+use crate::regular::NewFile;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Largest number that a file name gets.
+const MAX_NUMBER: u32 = 9_999;
+
+/// Takes the packets of the watch, whose first bytes are the head of a pcap file, and writes those that come
+/// while a recording runs.
+#[derive(Clone, Default)]
+pub struct Recording(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// The head of a pcap file; absent without packets.
+    head: Option<Vec<u8>>,
+    file: Option<(PathBuf, NewFile, BufWriter<std::fs::File>)>,
+    /// What the view shows.
+    message: String,
+}
+
+impl Recording {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has happened last, for the view; empty before the first recording.
+    pub fn message(&self) -> String {
+        self.state().message.clone()
+    }
+
+    /// Begins a recording in a folder, or ends the one that runs.
+    pub fn toggle(&self, folder: &Path) {
+        let mut state = self.state();
+        if state.file.is_some() {
+            return state.end();
+        }
+        state.message = match state.begin(folder) {
+            Ok(path) => format!("writing {}", path.display()),
+            Err(e) => format!("cannot write: {e}"),
+        };
+    }
+
+    /// Ends a recording that runs.
+    pub fn end(&self) {
+        self.state().end();
+    }
+}
+
+impl State {
+    fn begin(&mut self, folder: &Path) -> io::Result<PathBuf> {
+        let Some(head) = &self.head else {
+            return Err(io::Error::other("packets are not captured (CAP_NET_RAW)"));
+        };
+        let names = (1..=MAX_NUMBER).map(|n| folder.join(format!("longfat-watch-{n}.pcap")));
+        let path = { names }.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
+        let file = NewFile::create(&path)?;
+        let mut out = BufWriter::new(file.file()?);
+        out.write_all(head)?;
+        self.file = Some((path.clone(), file, out));
+        Ok(path)
+    }
+
+    fn end(&mut self) {
+        let Some((path, file, mut out)) = self.file.take() else { return };
+        self.message = match out.flush().and_then(|()| file.commit()) {
+            Ok(()) => format!("wrote {}", path.display()),
+            Err(e) => format!("{}: {e}", path.display()),
+        };
+    }
+}
+
+impl Write for Recording {
+    /// Takes whole packets, or at first the file's head. An error ends the recording and not the watch.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.state();
+        if state.head.is_none() {
+            state.head = Some(bytes.to_vec());
+        } else if let Some((path, _, out)) = &mut state.file
+            && let Err(e) = out.write_all(bytes)
+        {
+            state.message = format!("{}: {e}", path.display());
+            state.file = None;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_has_the_packets_between_two_keys() {
+        let folder = std::env::temp_dir().join(format!("longfat-recording-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut recording = Recording::default();
+        recording.toggle(&folder);
+        assert!(recording.message().contains("CAP_NET_RAW"), "{}", recording.message());
+        for bytes in ["head", "lost"] {
+            recording.write_all(bytes.as_bytes()).expect("always");
+        }
+        recording.toggle(&folder);
+        recording.write_all(b"+one+two").expect("always");
+        recording.toggle(&folder);
+        recording.write_all(b"lost too").expect("always");
+        recording.toggle(&folder);
+        recording.end();
+        let read = |n| std::fs::read(folder.join(format!("longfat-watch-{n}.pcap"))).expect("a file");
+        assert_eq!((read(1), read(2)), (b"head+one+two".to_vec(), b"head".to_vec()));
+        assert!(recording.message().ends_with("longfat-watch-2.pcap"), "{}", recording.message());
+        std::fs::remove_dir_all(&folder).expect("it was there");
+        recording.toggle(&folder.join("missing"));
+        assert!(recording.message().starts_with("cannot write: "), "{}", recording.message());
+    }
+}
