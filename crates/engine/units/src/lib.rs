@@ -32,11 +32,7 @@ pub use random::{Stream, fnv1a};
 /// `Option::min` would let a missing deadline override a real one, because `None < Some`.
 #[inline]
 pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, None) => a,
-        (None, b) => b,
-    }
+    Time::earliest(a, b)
 }
 
 #[cfg(test)]

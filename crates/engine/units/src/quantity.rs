@@ -1,11 +1,16 @@
 //! The quantity types and their arithmetic.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 /// A point in time: nanoseconds since the start of the run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+///
+/// Stored with all bits inverted, which are never all zero, so that `Option<Time>` needs no more room than
+/// `Time`: every timer is one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Time(NonZeroU64);
 
 /// A non-negative duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -35,27 +40,42 @@ const NANOS: u64 = 1_000_000_000;
 
 impl Time {
     /// The start of the run.
-    pub const ZERO: Time = Time(0);
+    pub const ZERO: Time = Time::from_nanos(0);
+    /// The latest representable time, 2^64 - 2 nanoseconds.
+    pub const MAX: Time = Time(NonZeroU64::MIN);
     /// The time `ns` nanoseconds after the start of the run.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Time {
-        Time(ns)
+        match NonZeroU64::new(!ns) {
+            Some(inverted) => Time(inverted),
+            None => Time::MAX,
+        }
     }
     /// Nanoseconds since the start of the run.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        !self.0.get()
     }
     /// Whole microseconds since the start of the run.
+    #[inline]
     pub const fn as_micros(self) -> u64 {
-        self.0 / 1_000
+        self.as_nanos() / 1_000
     }
     /// Seconds since the start of the run, for display and plots.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
     /// The span since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(earlier.0.get().saturating_sub(self.0.get()))
+    }
+    /// The earlier of two deadlines, where `None` means "no deadline".
+    #[inline]
+    pub(crate) fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+        // An earlier time has the larger inverse, and `None` the smallest, zero.
+        let inverse = |t: Option<Time>| t.map_or(0, |t| t.0.get());
+        NonZeroU64::new(inverse(a).max(inverse(b))).map(Time)
     }
 }
 
@@ -63,15 +83,19 @@ impl Span {
     pub const ZERO: Span = Span(0);
     /// The longest representable span.
     pub const MAX: Span = Span(u64::MAX);
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Span {
         Span(ns)
     }
+    #[inline]
     pub const fn from_micros(us: u64) -> Span {
         Span(us * 1_000)
     }
+    #[inline]
     pub const fn from_millis(ms: u64) -> Span {
         Span(ms * 1_000_000)
     }
+    #[inline]
     pub const fn from_secs(s: u64) -> Span {
         Span(s * NANOS)
     }
@@ -79,10 +103,12 @@ impl Span {
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e9 + 0.5) as u64)
     }
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
     /// Whole microseconds, rounded down.
+    #[inline]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
@@ -95,9 +121,11 @@ impl Span {
         self.0 as f64 / 1e9
     }
     /// `self - other`, or zero.
+    #[inline]
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -185,6 +213,7 @@ impl Length {
     pub fn as_m(self) -> f64 {
         self.0 as f64 / 1e3
     }
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -199,14 +228,32 @@ impl Frequency {
     }
 }
 
+impl Default for Time {
+    fn default() -> Time {
+        Time::ZERO
+    }
+}
+impl Ord for Time {
+    #[inline]
+    fn cmp(&self, other: &Time) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+impl PartialOrd for Time {
+    #[inline]
+    fn partial_cmp(&self, other: &Time) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, s: Span) -> Time {
-        Time(self.0.saturating_add(s.0))
+        Time(NonZeroU64::new(self.0.get().saturating_sub(s.0)).unwrap_or(NonZeroU64::MIN))
     }
 }
 impl AddAssign<Span> for Time {
+    #[inline]
     fn add_assign(&mut self, s: Span) {
         *self = *self + s;
     }
@@ -215,7 +262,7 @@ impl Sub<Span> for Time {
     type Output = Time;
     #[inline]
     fn sub(self, s: Span) -> Time {
-        Time(self.0.saturating_sub(s.0))
+        Time(self.0.saturating_add(s.0))
     }
 }
 impl Add for Span {
@@ -226,24 +273,28 @@ impl Add for Span {
     }
 }
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, o: Span) {
         *self = *self + o;
     }
 }
 impl Sub for Span {
     type Output = Span;
+    #[inline]
     fn sub(self, o: Span) -> Span {
         Span(self.0 - o.0)
     }
 }
 impl Mul<u64> for Span {
     type Output = Span;
+    #[inline]
     fn mul(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
     }
 }
 impl Div<u64> for Span {
     type Output = Span;
+    #[inline]
     fn div(self, n: u64) -> Span {
         Span(self.0 / n)
     }
