@@ -33,7 +33,7 @@ pub struct Chain<B> {
     parts: Vec<ChainPart<B>>,
     wake: Option<Time>,
     /// Input of the current element.
-    feed: Vec<(Time, Packet<B>)>,
+    feed: Vec<(Time, Box<Packet<B>>)>,
     /// Output of the current element.
     scratch: Outbox<B>,
     watch: Option<Watch<B>>,
@@ -73,6 +73,12 @@ impl<B: Clone> Chain<B> {
 }
 
 impl<B> Chain<B> {
+    /// Whether [`Chain::watch`] was called.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
     /// The packets that have left the elements of a watched chain since the last call. Within one call of an
     /// input method they are ordered by element; for each element times are in order.
     pub fn drain_seen(&mut self) -> impl Iterator<Item = Passage<B>> {
@@ -106,7 +112,8 @@ impl<B> Chain<B> {
     }
 
     /// A packet enters the first element at `now`, after everything that is due by then.
-    pub fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    pub fn handle_packet(&mut self, now: Time, packet: impl Into<Box<Packet<B>>>, out: &mut Outbox<B>) {
+        let packet = packet.into();
         match self.parts.as_mut_slice() {
             [] => out.sent.push((now, packet)),
             [only] if self.watch.is_none() => {

@@ -46,7 +46,7 @@ struct DuplicateElement {
 }
 
 impl<B: Body + Send> Element<B> for DuplicateElement {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.account.enter();
         if self.stream.chance(self.probability) {
             self.account.copies += 1;

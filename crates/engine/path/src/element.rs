@@ -27,12 +27,12 @@ pub enum DropCause {
 #[derive(Debug)]
 pub struct Outbox<B> {
     /// Packets sent, each with its due time; times are non-decreasing within one outbox.
-    pub sent: Vec<(Time, Packet<B>)>,
+    pub sent: Vec<(Time, Box<Packet<B>>)>,
     /// Packets dropped, each with its time and cause.
-    pub dropped: Vec<(Time, Packet<B>, DropCause)>,
+    pub dropped: Vec<(Time, Box<Packet<B>>, DropCause)>,
     /// Packets that exceed an MTU, each with its time and the MTU in bytes. The caller notifies the sender
     /// (RFC 1191, RFC 8201).
-    pub bounced: Vec<(Time, Packet<B>, u32)>,
+    pub bounced: Vec<(Time, Box<Packet<B>>, u32)>,
 }
 
 impl<B> Default for Outbox<B> {
@@ -106,12 +106,12 @@ impl Account {
     }
     /// Sends on a held packet that arrived at `since` and was due at `due`.
     #[inline]
-    pub fn send<B>(&mut self, out: &mut Outbox<B>, since: Time, due: Time, packet: Packet<B>) {
+    pub fn send<B>(&mut self, out: &mut Outbox<B>, since: Time, due: Time, packet: Box<Packet<B>>) {
         self.pass(due.since(since));
         out.sent.push((due, packet));
     }
     /// Drops a held packet at `at`.
-    pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: DropCause) {
+    pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Box<Packet<B>>, cause: DropCause) {
         self.held -= 1;
         match cause {
             DropCause::TooBig => self.too_big += 1,
@@ -122,7 +122,7 @@ impl Account {
     /// Bounces a held packet that exceeds `limit`, or drops it if the limit sends no ICMP. A packet inside a
     /// tunnel carries the tunnel's headers and the sender's own packet must be smaller by them, as if the
     /// tunnel's entry had translated the ICMP message (RFC 4459 section 3.2, RFC 4301 section 8.2.1).
-    pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, limit: SizeLimit) {
+    pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Box<Packet<B>>, limit: SizeLimit) {
         let largest = self.refused.map_or(packet.size, |r| r.largest.max(packet.size));
         self.refused = Some(RefusedSize { limit, largest });
         if !limit.icmp {
@@ -150,7 +150,7 @@ pub struct Gauge {
 pub trait Element<B>: Send {
     /// A packet arrives. `now` is non-decreasing over the calls of all methods. The element first catches up
     /// to `now` as in [`Element::handle_wake`].
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>);
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>);
 
     /// Catches up: everything that is due by `now` goes to `out` with its due time.
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>);

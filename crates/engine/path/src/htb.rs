@@ -397,7 +397,7 @@ impl<B> HtbElement<B> {
 }
 
 impl<B: Send> Element<B> for HtbElement<B> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.catch_up(now, out);
         self.account.enter();
         let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.matches(&packet)) else {
@@ -467,7 +467,7 @@ mod tests {
                     fragment: None,
                     body: (),
                 };
-                element.handle_packet(Time::ZERO, packet, &mut out);
+                element.handle_packet(Time::ZERO, Box::new(packet), &mut out);
             }
         }
         element.handle_wake(Time::from_nanos(1_000_000_000), &mut out);

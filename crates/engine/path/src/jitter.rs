@@ -203,7 +203,7 @@ impl<B> JitterElement<B> {
 }
 
 impl<B: Send> Element<B> for JitterElement<B> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.line.catch_up(now, &mut self.account, out);
         self.account.enter();
         if self.config.packets.is_some_and(|most| self.line.len() as u64 >= most) {

@@ -9,7 +9,7 @@ struct Waiting<B> {
     due: Time,
     serial: u64,
     since: Time,
-    packet: Packet<B>,
+    packet: Box<Packet<B>>,
 }
 
 impl<B> Waiting<B> {
@@ -46,7 +46,7 @@ impl<B> DelayLine<B> {
         DelayLine { heap: BinaryHeap::new(), serial: 0 }
     }
 
-    pub fn push(&mut self, since: Time, due: Time, packet: Packet<B>) {
+    pub fn push(&mut self, since: Time, due: Time, packet: Box<Packet<B>>) {
         self.heap.push(Reverse(Waiting { due, serial: self.serial, since, packet }));
         self.serial += 1;
     }

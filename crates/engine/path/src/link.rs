@@ -60,7 +60,6 @@ impl Config for Link {
                 limits: self.queue.limits(),
                 queued: QueueLoad::default(),
                 ring: VecDeque::new(),
-                waiting: VecDeque::new(),
                 next_begins: Time::ZERO,
                 free: Time::ZERO,
                 account: Account::default(),
@@ -96,8 +95,11 @@ impl Config for Link {
 struct LinkSlot<B> {
     /// Arrival time.
     since: Time,
-    /// Time of arrival at the link's far end, and the packet; a tuple, as it goes to the outbox.
-    sent: (Time, Packet<B>),
+    /// Time of arrival at the link's far end.
+    due: Time,
+    /// Size of the packet, so that catching up with a long queue reads no packets.
+    size: u32,
+    packet: Box<Packet<B>>,
 }
 
 struct FifoLink<B> {
@@ -107,14 +109,11 @@ struct FifoLink<B> {
     delay: Span,
     limit: SizeLimit,
     limits: QueueLoad,
-    /// Packets whose transmission has not started.
+    /// Packets whose transmission has not started, which are the last ones of `ring`.
     queued: QueueLoad,
     /// All packets held, in order.
     ring: VecDeque<LinkSlot<B>>,
-    /// Due time and size of the packets whose transmission has not started, which are the last ones of
-    /// `ring`. They are kept separately so that catching up with a long queue reads no packets.
-    waiting: VecDeque<(Time, u32)>,
-    /// When the transmission of the first of `waiting` starts, if there is one.
+    /// When the transmission of the first queued packet starts, if there is one.
     next_begins: Time,
     /// When the transmitter has sent all packets.
     free: Time,
@@ -134,32 +133,24 @@ impl<B> FifoLink<B> {
     /// Whether anything is due; for most packets nothing is.
     #[inline]
     fn is_behind(&self, now: Time) -> bool {
-        !self.waiting.is_empty() && self.next_begins <= now
-            || self.ring.front().is_some_and(|slot| slot.sent.0 <= now)
+        self.queued.packets > 0 && self.next_begins <= now
+            || self.ring.front().is_some_and(|slot| slot.due <= now)
     }
 
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
-        while self.next_begins <= now
-            && let Some((due, size)) = self.waiting.pop_front()
-        {
-            self.queued.remove(size);
-            self.next_begins = due - self.delay;
+        while self.queued.packets > 0 && self.next_begins <= now {
+            let slot = &self.ring[self.ring.len() - self.queued.packets as usize];
+            self.queued.remove(slot.size);
+            self.next_begins = slot.due - self.delay;
         }
-        while !self.ring.is_empty() {
-            let due = self.ring[0].sent.0;
-            if due > now {
-                break;
-            }
-            if let Some(slot) = self.ring.pop_front() {
-                self.account.pass(due.since(slot.since));
-                out.sent.push(slot.sent);
-            }
+        while let Some(LinkSlot { since, due, packet, .. }) = self.ring.pop_front_if(|slot| slot.due <= now) {
+            self.account.send(out, since, due, packet);
         }
     }
 }
 
 impl<B: Send> Element<B> for FifoLink<B> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         if self.is_behind(now) {
             self.catch_up(now, out);
         }
@@ -175,16 +166,15 @@ impl<B: Send> Element<B> for FifoLink<B> {
         self.free = begins + self.time_for(packet.size);
         let due = self.free + self.delay;
         if begins > now {
-            if self.waiting.is_empty() {
+            if self.queued.packets == 0 {
                 self.next_begins = begins;
             }
-            self.waiting.push_back((due, packet.size));
             self.queued.add(packet.size);
             self.account.max_queue = self.account.max_queue.max(self.queued.packets);
         } else if due <= now {
             return self.account.send(out, now, due, packet);
         }
-        self.ring.push_back(LinkSlot { since: now, sent: (due, packet) });
+        self.ring.push_back(LinkSlot { since: now, due, size: packet.size, packet });
     }
 
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
@@ -192,7 +182,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.ring.front().map(|slot| slot.sent.0)
+        self.ring.front().map(|slot| slot.due)
     }
 
     fn least_delay(&self) -> Option<Span> {
@@ -239,7 +229,8 @@ mod tests {
                 now += Span::from_nanos(s.below(2_000_000));
                 let size = 40 + s.below(1500) as u32;
                 let (flow, ecn) = (0, Ecn::NotEct);
-                let p = Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () };
+                let p =
+                    Box::new(Packet { id, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () });
                 ring.handle_packet(now, p.clone(), &mut a);
                 engine.handle_packet(now, p, &mut b);
                 assert_eq!(ring.next_wake().is_some(), Element::<()>::next_wake(&engine).is_some());

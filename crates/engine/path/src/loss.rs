@@ -172,7 +172,7 @@ struct LossElement {
 }
 
 impl<B: Send> Element<B> for LossElement {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.account.enter();
         if self.chooser.loses(self.account.packets_in, &mut self.stream) {
             return self.account.lose(out, now, packet, DropCause::Loss);

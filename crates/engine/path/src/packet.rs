@@ -49,7 +49,8 @@ pub struct Fragment {
     pub count: u8,
 }
 
-/// A packet on the path.
+/// A packet on the path. Elements and queues hold packets in boxes: a packet is written once and stays where
+/// it is while its box, the size of a pointer, moves from queue to queue.
 #[derive(Clone, Debug)]
 pub struct Packet<B> {
     /// Unique in a run; a duplicate has the id of its original.

@@ -372,7 +372,7 @@ struct PolicerElement {
 }
 
 impl<B: Send> Element<B> for PolicerElement {
-    fn handle_packet(&mut self, now: Time, mut packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, mut packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.account.enter();
         if !self.config.dscp.is_empty() && !self.config.dscp.contains(&packet.dscp) {
             return self.account.send(out, now, now, packet);

@@ -52,15 +52,19 @@ pub trait Queue<B>: Send {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
     );
 
     /// The next packet with its arrival time; `None` if the queue is empty.
-    fn dequeue(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>)
-    -> Option<(Time, Packet<B>)>;
+    fn dequeue(
+        &mut self,
+        now: Time,
+        account: &mut Account,
+        out: &mut Outbox<B>,
+    ) -> Option<(Time, Box<Packet<B>>)>;
 
     /// The queued packets.
     fn load(&self) -> QueueLoad;
@@ -183,8 +187,9 @@ pub(crate) fn at_least_one(key: &str, n: u64) -> Result<(), Problem> {
 mod tests {
     use super::*;
 
-    pub(crate) fn packet(flow: u32, size: u32) -> Packet<()> {
-        Packet { id: 0, size, overhead: 0, flow, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
+    pub(crate) fn packet(flow: u32, size: u32) -> Box<Packet<()>> {
+        let ecn = Ecn::NotEct;
+        Box::new(Packet { id: 0, size, overhead: 0, flow, dscp: 0, ecn, fragment: None, body: () })
     }
 
     /// Queues `n` packets at time zero; returns the flows of the dropped ones.

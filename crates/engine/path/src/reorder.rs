@@ -52,7 +52,7 @@ struct ReorderElement<B> {
 }
 
 impl<B: Send> Element<B> for ReorderElement<B> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.line.catch_up(now, &mut self.account, out);
         self.account.enter();
         if self.stream.chance(self.config.probability) && !self.config.delay.is_zero() {

@@ -85,13 +85,13 @@ struct ServedPacket<B> {
     leaves: Time,
     /// Number of damaged transmissions.
     damaged: u32,
-    packet: Packet<B>,
+    packet: Box<Packet<B>>,
 }
 
 struct OnLine<B> {
     due: Time,
     since: Time,
-    packet: Packet<B>,
+    packet: Box<Packet<B>>,
 }
 
 /// A queue, a gate and a line.
@@ -189,7 +189,7 @@ impl<B, G: Gate> Server<B, G> {
 }
 
 impl<B: Send, G: Gate> Element<B> for Server<B, G> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.catch_up(now, out);
         self.account.enter();
         if packet.size > self.limit.mtu {

@@ -137,7 +137,7 @@ struct TunnelEntry {
 }
 
 impl TunnelEntry {
-    fn cut<B: Body>(&mut self, now: Time, whole: Packet<B>, mtu: u32, out: &mut Outbox<B>) {
+    fn cut<B: Body>(&mut self, now: Time, whole: Box<Packet<B>>, mtu: u32, out: &mut Outbox<B>) {
         // RFC 791 section 3.2: all fragments but the last carry a multiple of 8 bytes.
         let (payload, most) = (whole.size - IP, (mtu - IP) & !7);
         let count = payload.div_ceil(most);
@@ -161,7 +161,7 @@ impl TunnelEntry {
 }
 
 impl<B: Body + Send> Element<B> for TunnelEntry {
-    fn handle_packet(&mut self, now: Time, mut packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, mut packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.account.enter();
         let outer = self.config.outer(packet.size);
         let exceeded = self.config.mtu.filter(|&mtu| outer > mtu);

@@ -59,7 +59,7 @@ struct FragmentSet<B> {
     serial: u64,
     since: Time,
     /// Sorted by index.
-    pieces: Vec<Packet<B>>,
+    pieces: Vec<Box<Packet<B>>>,
 }
 
 struct TunnelEndElement<B> {
@@ -95,10 +95,10 @@ impl<B: Body> TunnelEndElement<B> {
     fn collect(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         count: u8,
         out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         let id = packet.id;
         let (serial, deadlines, timeout) = (&mut self.serial, &mut self.deadlines, self.timeout);
         let set = self.sets.entry(id).or_insert_with(|| {
@@ -106,7 +106,7 @@ impl<B: Body> TunnelEndElement<B> {
             deadlines.push_back((now + timeout, id, *serial));
             FragmentSet { serial: *serial, since: now, pieces: Vec::with_capacity(count as usize) }
         });
-        match set.pieces.binary_search_by_key(&index(&packet), index) {
+        match set.pieces.binary_search_by_key(&index(&packet), |piece| index(piece)) {
             Ok(_) => {
                 self.account.lose(out, now, packet, DropCause::Incomplete);
                 return None;
@@ -135,7 +135,7 @@ impl<B: Body> TunnelEndElement<B> {
 }
 
 impl<B: Body + Send> Element<B> for TunnelEndElement<B> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
+    fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         self.expire(now, out);
         self.account.enter();
         let whole = match packet.fragment {

@@ -22,14 +22,14 @@ pub enum Owner {
 
 /// The deadlines of a run, at most one per owner.
 pub struct Agenda {
-    /// Deadlines that packets change: of directions, then the sampler's, then those of hosts with jitter.
+    /// DeadlineHeap that packets change: of directions, then the sampler's, then those of hosts with jitter.
     busy: DeadlineHeap,
     /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand timers do not
     /// slow down a busy link.
     idle: DeadlineHeap,
     directions: u32,
     ends: u32,
-    /// Number of deadlines set in both heaps, for first-in first-out order of ties.
+    /// Number of deadlines set, for first-in first-out order of ties.
     settings: u64,
 }
 
@@ -49,12 +49,10 @@ impl Agenda {
     #[inline]
     pub fn first(&self) -> Option<(Time, Owner)> {
         match (self.busy.first(), self.idle.first()) {
-            (Some((at, order, slot)), idle)
-                if idle.is_none_or(|(other, later, _)| (at, order) < (other, later)) =>
-            {
-                Some((at, self.busy_owner(slot)))
+            (Some(busy), idle) if idle.is_none_or(|idle| busy < idle) => {
+                Some((busy.deadline(), self.busy_owner(busy.slot())))
             }
-            (_, Some((at, _, slot))) => Some((at, self.idle_owner(slot))),
+            (_, Some(idle)) => Some((idle.deadline(), self.idle_owner(idle.slot()))),
             (_, None) => None,
         }
     }
@@ -64,12 +62,29 @@ impl Agenda {
     #[inline]
     pub fn set(&mut self, owner: Owner, deadline: Option<Time>) {
         self.settings += 1;
+        let order = self.settings;
+        let (heap, slot) = self.place(owner);
+        heap.set(slot, deadline, order);
+    }
+
+    /// Sets or clears the deadline of an owner whose deadline has come: as if it had been cleared before.
+    #[inline]
+    pub fn renew(&mut self, owner: Owner, deadline: Option<Time>) {
+        self.settings += 1;
+        let order = self.settings;
+        let (heap, slot) = self.place(owner);
+        heap.renew(slot, deadline, order);
+    }
+
+    /// The heap and the slot of an owner.
+    #[inline]
+    fn place(&mut self, owner: Owner) -> (&mut DeadlineHeap, u32) {
         match owner {
-            Owner::Direction(direction) => self.busy.set(direction, deadline, self.settings),
-            Owner::Sampler => self.busy.set(self.directions, deadline, self.settings),
-            Owner::Host(host) => self.busy.set(self.directions + 1 + host, deadline, self.settings),
-            Owner::End(end) => self.idle.set(end.number(), deadline, self.settings),
-            Owner::Flow(flow) => self.idle.set(self.ends + flow, deadline, self.settings),
+            Owner::Direction(direction) => (&mut self.busy, direction),
+            Owner::Sampler => (&mut self.busy, self.directions),
+            Owner::Host(host) => (&mut self.busy, self.directions + 1 + host),
+            Owner::End(end) => (&mut self.idle, end.number()),
+            Owner::Flow(flow) => (&mut self.idle, self.ends + flow),
         }
     }
 

@@ -3,11 +3,33 @@
 
 use units::Time;
 
+/// Bits of a key for the slot.
+const SLOT_BITS: u32 = 24;
+
+/// Deadline, order of setting and slot in one number, which sorts in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key(u128);
+
+impl Key {
+    #[inline]
+    fn new(deadline: Time, order: u64, slot: u32) -> Key {
+        Key(u128::from(deadline.as_nanos()) << 64 | u128::from(order << SLOT_BITS | u64::from(slot)))
+    }
+    #[inline]
+    pub fn deadline(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+    #[inline]
+    pub fn slot(self) -> u32 {
+        self.0 as u32 & ((1 << SLOT_BITS) - 1)
+    }
+}
+
 /// Deadlines of slots `0..n`.
 #[derive(Debug)]
 pub struct DeadlineHeap {
-    /// (deadline, order of setting, slot), a binary heap.
-    heap: Vec<(Time, u64, u32)>,
+    /// A binary heap.
+    heap: Vec<Key>,
     /// Last known position of each slot's entry in the heap; the slot has a deadline if the entry there is
     /// still its own.
     position: Vec<u32>,
@@ -16,43 +38,50 @@ pub struct DeadlineHeap {
 impl DeadlineHeap {
     /// No deadlines for `n` slots.
     pub fn new(n: usize) -> DeadlineHeap {
+        assert!(n < 1 << SLOT_BITS, "more than 2^{SLOT_BITS} deadlines");
         DeadlineHeap { heap: Vec::with_capacity(n), position: vec![0; n] }
     }
 
     /// The earliest entry.
     #[inline]
-    pub fn first(&self) -> Option<(Time, u64, u32)> {
+    pub fn first(&self) -> Option<Key> {
         self.heap.first().copied()
     }
 
     /// The deadline of a slot.
     #[inline]
     pub fn deadline(&self, slot: u32) -> Option<Time> {
-        self.entry(slot).map(|at| self.heap[at].0)
+        self.entry(slot).map(|at| self.heap[at].deadline())
     }
 
     /// Position of a slot's entry in the heap; `None` without a deadline.
     #[inline]
     fn entry(&self, slot: u32) -> Option<usize> {
         let at = self.position[slot as usize] as usize;
-        self.heap.get(at).is_some_and(|entry| entry.2 == slot).then_some(at)
+        self.heap.get(at).is_some_and(|entry| entry.slot() == slot).then_some(at)
     }
 
-    /// Sets or clears the deadline of a slot. `order` breaks ties and must increase from call to call.
+    /// Sets or clears the deadline of a slot. `order` breaks ties and must increase from call to call. The
+    /// same deadline keeps its position among ties.
     #[inline]
     pub fn set(&mut self, slot: u32, deadline: Option<Time>, order: u64) {
-        match (deadline, self.entry(slot)) {
-            (Some(t), None) => {
-                self.heap.push((t, order, slot));
+        if deadline.is_none() || deadline != self.deadline(slot) {
+            self.renew(slot, deadline, order);
+        }
+    }
+
+    /// Sets or clears the deadline of a slot as if it had none.
+    #[inline]
+    pub fn renew(&mut self, slot: u32, deadline: Option<Time>, order: u64) {
+        let key = deadline.map(|deadline| Key::new(deadline, order, slot));
+        match (key, self.entry(slot)) {
+            (Some(key), None) => {
+                self.heap.push(key);
                 self.up(self.heap.len() - 1);
             }
-            (Some(t), Some(at)) => {
-                let old = self.heap[at].0;
-                if old == t {
-                    return;
-                }
-                self.heap[at] = (t, order, slot);
-                if t < old { self.up(at) } else { self.down(at) }
+            (Some(key), Some(at)) => {
+                let old = std::mem::replace(&mut self.heap[at], key);
+                if key < old { self.up(at) } else { self.down(at) }
             }
             (None, Some(at)) => {
                 self.heap.swap_remove(at);
@@ -69,39 +98,39 @@ impl DeadlineHeap {
         let entry = self.heap[at];
         while at > 0 {
             let parent = (at - 1) / 2;
-            if (self.heap[parent].0, self.heap[parent].1) <= (entry.0, entry.1) {
+            let above = self.heap[parent];
+            if above <= entry {
                 break;
             }
-            self.heap[at] = self.heap[parent];
-            self.position[self.heap[at].2 as usize] = at as u32;
+            self.place(at, above);
             at = parent;
         }
-        self.heap[at] = entry;
-        self.position[entry.2 as usize] = at as u32;
+        self.place(at, entry);
     }
 
     fn down(&mut self, mut at: usize) {
         let entry = self.heap[at];
-        let n = self.heap.len();
         loop {
             let mut child = 2 * at + 1;
-            if child >= n {
-                break;
-            }
-            if child + 1 < n
-                && (self.heap[child + 1].0, self.heap[child + 1].1) < (self.heap[child].0, self.heap[child].1)
+            let Some(&(mut below)) = self.heap.get(child) else { break };
+            if let Some(&other) = self.heap.get(child + 1)
+                && other < below
             {
-                child += 1;
+                (child, below) = (child + 1, other);
             }
-            if (entry.0, entry.1) <= (self.heap[child].0, self.heap[child].1) {
+            if entry <= below {
                 break;
             }
-            self.heap[at] = self.heap[child];
-            self.position[self.heap[at].2 as usize] = at as u32;
+            self.place(at, below);
             at = child;
         }
+        self.place(at, entry);
+    }
+
+    #[inline]
+    fn place(&mut self, at: usize, entry: Key) {
         self.heap[at] = entry;
-        self.position[entry.2 as usize] = at as u32;
+        self.position[entry.slot() as usize] = at as u32;
     }
 }
 
@@ -121,9 +150,9 @@ mod tests {
         a.set(3, Some(t(1)), 4);
         a.set(1, None, 5);
         let mut served = Vec::new();
-        while let Some((_, _, slot)) = a.first() {
-            served.push(slot);
-            a.set(slot, None, 9);
+        while let Some(first) = a.first() {
+            served.push(first.slot());
+            a.set(first.slot(), None, 9);
         }
         assert_eq!(served, [3, 2, 0]);
     }
@@ -136,13 +165,18 @@ mod tests {
         for order in 0..20_000u64 {
             let slot = s.below(50) as usize;
             let deadline = s.chance(0.8).then(|| Time::from_nanos(s.below(100)));
-            a.set(slot as u32, deadline, order);
+            let renews = s.chance(0.2);
+            if renews {
+                a.renew(slot as u32, deadline, order);
+            } else {
+                a.set(slot as u32, deadline, order);
+            }
             slow[slot] = match (deadline, slow[slot]) {
-                (Some(t), Some((old, o))) if t == old => Some((old, o)),
+                (Some(t), Some((old, o))) if t == old && !renews => Some((old, o)),
                 (d, _) => d.map(|t| (t, order)),
             };
             let want = slow.iter().enumerate().filter_map(|(i, e)| e.map(|(t, o)| (t, o, i as u32))).min();
-            assert_eq!(a.first(), want);
+            assert_eq!(a.first(), want.map(|(t, order, slot)| Key::new(t, order, slot)));
         }
     }
 }

@@ -160,7 +160,7 @@ pub struct JitteryHost {
     /// The host's clock at the start of the run.
     pub clock: Span,
     /// Packets that have arrived but are not yet handled, in order.
-    waiting: VecDeque<Packet<Segment>>,
+    waiting: VecDeque<Box<Packet<Segment>>>,
     /// Time at which the host wakes up to handle them.
     wake: Time,
     /// Start of the last flow.
@@ -176,7 +176,7 @@ impl JitteryHost {
     }
 
     /// Queues a packet that arrives until the host wakes up and handles all queued packets.
-    pub fn queue_packet(&mut self, now: Time, packet: Packet<Segment>) {
+    pub fn queue_packet(&mut self, now: Time, packet: Box<Packet<Segment>>) {
         if self.waiting.is_empty() {
             self.wake = now + draw(&mut self.draws, REACTION);
         }
@@ -184,7 +184,7 @@ impl JitteryHost {
     }
 
     /// The first queued packet, if the host is awake.
-    pub fn next_packet(&mut self, now: Time) -> Option<Packet<Segment>> {
+    pub fn next_packet(&mut self, now: Time) -> Option<Box<Packet<Segment>>> {
         if self.next_wake()? > now {
             return None;
         }

@@ -2,7 +2,7 @@
 //! fewest links.
 
 use chains::{LinkDirection, NumberSet};
-use path::{Outbox, Packet};
+use path::{Ecn, Outbox, Packet};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::Segment;
@@ -14,12 +14,12 @@ const MAX_INCOMPLETE: usize = 1024;
 /// A packet that reached a host.
 pub struct HostArrival {
     pub host: u32,
-    pub packet: Packet<Segment>,
+    pub packet: Box<Packet<Segment>>,
 }
 
 /// A packet that exceeded an MTU of the path; an ICMP error goes to its sender.
 pub struct BouncedPacket {
-    pub packet: Packet<Segment>,
+    pub packet: Box<Packet<Segment>>,
     /// Largest IP packet that would have fit, bytes.
     pub mtu: u32,
     /// The host that forwarded the packet onto the link it does not fit.
@@ -59,12 +59,25 @@ pub struct SimNetwork {
     pub unroutable: u64,
     /// Directions whose deadline may have changed.
     pub touched: Vec<u32>,
+    /// The deadline of each direction as the agenda has it.
+    pub armed: Vec<Option<Time>>,
+    /// Boxes of packets that have been handled, for new ones; the longest unused first, so that memory is
+    /// read and written in its order, which caches foresee.
+    spare: VecDeque<Box<Packet<Segment>>>,
+}
+
+#[cold]
+fn blank() -> Box<Packet<Segment>> {
+    let body = Segment::BLANK;
+    Box::new(Packet { id: 0, size: 0, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body })
 }
 
 impl SimNetwork {
     pub fn new(scenario: &Scenario, seed: u64) -> SimNetwork {
+        let directions = chains::ways(scenario, seed);
         SimNetwork {
-            directions: chains::ways(scenario, seed),
+            armed: vec![None; directions.len()],
+            directions,
             targets: Vec::new(),
             target: Vec::new(),
             next: Vec::new(),
@@ -81,6 +94,7 @@ impl SimNetwork {
             forwarded: 0,
             unroutable: 0,
             touched: Vec::new(),
+            spare: VecDeque::new(),
         }
     }
 
@@ -113,24 +127,39 @@ impl SimNetwork {
 
     /// Sends or forwards a packet from `host`.
     #[inline]
-    pub fn send(&mut self, now: Time, host: u32, packet: Packet<Segment>) {
+    pub fn send(&mut self, now: Time, host: u32, packet: Box<Packet<Segment>>) {
         let target = self.target[packet.flow as usize];
         let Some(direction) = self.next[host as usize * self.targets.len() + target as usize] else {
             self.unroutable += 1;
+            self.reuse(packet);
             return;
         };
         self.directions[direction as usize].chain.handle_packet(now, packet, &mut self.outbox);
         self.collect(direction);
     }
 
-    /// Wakes a direction of a link at its deadline. Packets that reach its end are swapped into `batch`,
-    /// which must be empty; returns the host that they reach.
+    /// Wakes a direction of a link at its deadline. If one packet reaches its end, as in nearly all cases, it
+    /// is returned; if several do, they are in `arrivals`.
     #[inline]
-    pub fn wake(&mut self, now: Time, direction: u32, batch: &mut Vec<(Time, Packet<Segment>)>) -> u32 {
-        self.directions[direction as usize].chain.handle_wake(now, &mut self.outbox);
-        std::mem::swap(batch, &mut self.outbox.sent);
+    pub fn wake(&mut self, now: Time, direction: u32) -> Option<HostArrival> {
+        let link = &mut self.directions[direction as usize];
+        let host = link.hosts[1] as u32;
+        link.chain.handle_wake(now, &mut self.outbox);
+        let only = if self.outbox.sent.len() == 1 { self.outbox.sent.pop() } else { None };
         self.collect(direction);
-        self.directions[direction as usize].hosts[1] as u32
+        only.map(|(_, packet)| HostArrival { host, packet })
+    }
+
+    /// A packet to be overwritten.
+    #[inline]
+    pub fn spare(&mut self) -> Box<Packet<Segment>> {
+        self.spare.pop_front().unwrap_or_else(blank)
+    }
+
+    /// Keeps the box of a packet that has been handled.
+    #[inline]
+    pub fn reuse(&mut self, packet: Box<Packet<Segment>>) {
+        self.spare.push_back(packet);
     }
 
     /// Advances all elements to `now`, for sampling.
@@ -141,13 +170,13 @@ impl SimNetwork {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn collect(&mut self, direction: u32) {
         if !self.outbox.is_empty() {
             self.empty_outbox(direction);
         }
-        // Once per burst suffices.
-        if self.touched.last() != Some(&direction) {
+        let chain = &self.directions[direction as usize].chain;
+        if chain.next_wake() != self.armed[direction as usize] || chain.is_watched() {
             self.touched.push(direction);
         }
     }
@@ -161,14 +190,16 @@ impl SimNetwork {
         if !self.outbox.dropped.is_empty() {
             self.count_lost();
         }
-        for (_, packet, mtu) in self.outbox.bounced.drain(..) {
-            self.bounced.push(BouncedPacket { packet, mtu, router });
+        if !self.outbox.bounced.is_empty() {
+            let bounced = self.outbox.bounced.drain(..);
+            self.bounced.extend(bounced.map(|(_, packet, mtu)| BouncedPacket { packet, mtu, router }));
         }
     }
 
     /// Counts dropped data packets, a fragmented one once.
+    #[inline(never)]
     fn count_lost(&mut self) {
-        for (_, packet, _) in self.outbox.dropped.drain(..) {
+        for (_, packet, _) in &self.outbox.dropped {
             if packet.body.len == 0 {
                 continue;
             }
@@ -186,6 +217,7 @@ impl SimNetwork {
                 dropped.insert(packet.body.seq);
             }
         }
+        self.spare.extend(self.outbox.dropped.drain(..).map(|(_, packet, _)| packet));
     }
 
     /// The hosts on the route from host `from` to host `to`, both included.

@@ -48,7 +48,6 @@ pub(crate) struct SimRun<'a> {
     events: u64,
     segments: Vec<Segment>,
     others: Vec<Segment>,
-    batch: Vec<(Time, Packet<Segment>)>,
     /// Whether [`SimOptions::progress`] ended the run.
     pub(crate) ended: bool,
     options: SimOptions<'a>,
@@ -93,7 +92,6 @@ impl<'a> SimRun<'a> {
             events: 0,
             segments: Vec::new(),
             others: Vec::new(),
-            batch: Vec::new(),
             ended: false,
             options,
         };
@@ -176,13 +174,9 @@ impl SimRun<'_> {
     /// Wakes a direction of a link at its deadline: packets leave its elements.
     #[inline]
     fn wake_direction(&mut self, direction: u32) {
-        let mut batch = std::mem::take(&mut self.batch);
-        let host = self.network.wake(self.now, direction, &mut batch);
-        for (_, packet) in &mut batch {
+        if let Some(HostArrival { host, packet }) = self.network.wake(self.now, direction) {
             self.arrive(host, packet);
         }
-        batch.clear();
-        self.batch = batch;
         self.settle();
     }
 
@@ -198,8 +192,8 @@ impl SimRun<'_> {
 
     /// Wakes a host with jitter, which handles the packets queued there.
     fn wake_host(&mut self, host: u32) {
-        while let Some(mut packet) = self.jitter.hosts[host as usize].next_packet(self.now) {
-            self.deliver(&mut packet);
+        while let Some(packet) = self.jitter.hosts[host as usize].next_packet(self.now) {
+            self.deliver(packet);
         }
         let wake = self.jitter.hosts[host as usize].next_wake();
         self.agenda.set(Owner::Host(host), wake);
@@ -211,7 +205,6 @@ impl SimRun<'_> {
             self.agenda.set(owner, Some(fires));
             return;
         }
-        self.agenda.set(owner, None);
         match owner {
             Owner::End(end) => self.wake_end(end),
             Owner::Flow(flow) => self.wake_flow(flow),
@@ -225,7 +218,8 @@ impl SimRun<'_> {
         self.flows.ends[end.index()].handle_wake(self.now, &mut out);
         self.emit(end, &mut out);
         self.segments = out;
-        self.arm_end(end);
+        let wake = self.flows.ends[end.index()].next_wake();
+        self.agenda.renew(Owner::End(end), wake.map(|wake| wake.max(self.now)));
     }
 
     /// Starts a flow, wakes its application, or sends its next datagram.
@@ -268,7 +262,7 @@ impl SimRun<'_> {
             }
         };
         self.segments = out;
-        self.agenda.set(Owner::Flow(index), wake);
+        self.agenda.renew(Owner::Flow(index), wake);
     }
 
     /// Writes the requests that a flow's application has pending for its connections.
@@ -296,16 +290,17 @@ impl SimRun<'_> {
         let f = &self.flows.flows[flow as usize];
         let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
         let extra_header = self.flows.extra_header[number as usize];
-        for seg in out.drain(..) {
-            let packet = Packet {
+        for seg in &*out {
+            let mut packet = self.network.spare();
+            *packet = Packet {
                 id: self.next_id,
-                size: ip_bytes(udp, &seg) + extra_header,
+                size: ip_bytes(udp, seg) + extra_header,
                 overhead: 0,
                 flow: number,
                 dscp,
                 ecn: if seg.ect { Ecn::Ect0 } else { Ecn::NotEct },
                 fragment: None,
-                body: seg,
+                body: seg.clone(),
             };
             self.next_id += 1;
             if let Some(tap) = &mut self.options.tap {
@@ -314,6 +309,7 @@ impl SimRun<'_> {
             }
             self.network.send(self.now, host, packet);
         }
+        out.clear();
     }
 
     /// Moves the end's deadline to its next wake-up if that is earlier. A later wake-up needs no update: the
@@ -329,11 +325,8 @@ impl SimRun<'_> {
     /// Handles arrivals and their consequences until nothing is left to do at this time.
     #[inline]
     fn settle(&mut self) {
-        while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, &mut packet);
-        }
-        while !self.network.bounced.is_empty() {
-            std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
+        if !self.network.arrivals.is_empty() || !self.network.bounced.is_empty() {
+            self.handle_arrivals();
         }
         while let Some(direction) = self.network.touched.pop() {
             if let Some(tap) = &mut self.options.tap {
@@ -344,28 +337,44 @@ impl SimRun<'_> {
                 }
             }
             let wake = self.network.directions[direction as usize].chain.next_wake();
-            self.agenda.set(Owner::Direction(direction), wake);
+            // A direction may have been touched twice.
+            if self.network.armed[direction as usize] != wake {
+                self.network.armed[direction as usize] = wake;
+                self.agenda.renew(Owner::Direction(direction), wake);
+            }
+        }
+    }
+
+    /// Handles packets that several at a time reached a host, or that were bounced.
+    #[inline(never)]
+    fn handle_arrivals(&mut self) {
+        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, packet);
+        }
+        while !self.network.bounced.is_empty() {
+            std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
         }
     }
 
     #[inline(always)]
-    fn arrive(&mut self, host: u32, packet: &mut Packet<Segment>) {
+    fn arrive(&mut self, host: u32, packet: Box<Packet<Segment>>) {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
             let (from, to) = self.flows.hosts_of(number);
-            tap.packet(self.now, host as usize, false, packet, from, to);
+            tap.packet(self.now, host as usize, false, &packet, from, to);
         }
         if host != to {
             self.network.forwarded += 1;
-            self.network.send(self.now, host, packet.clone());
+            self.network.send(self.now, host, packet);
             return;
         }
-        if packet.fragment.is_some() && !self.network.is_complete(packet) {
+        if packet.fragment.is_some() && !self.network.is_complete(&packet) {
+            self.network.reuse(packet);
             return;
         }
         if let Some(jittery) = self.jitter.hosts.get_mut(host as usize) {
-            jittery.queue_packet(self.now, packet.clone());
+            jittery.queue_packet(self.now, packet);
             self.agenda.set(Owner::Host(host), jittery.next_wake());
             return;
         }
@@ -374,13 +383,15 @@ impl SimRun<'_> {
 
     /// Delivers a packet to its connection or datagram flow at the destination host.
     #[inline]
-    fn deliver(&mut self, packet: &mut Packet<Segment>) {
+    fn deliver(&mut self, mut packet: Box<Packet<Segment>>) {
         let number = packet.flow;
         if number as usize >= self.flows.ends.len() {
-            return self.handle_datagram(number, &packet.body);
+            self.handle_datagram(number, &packet.body);
+        } else {
+            packet.body.ce = packet.ecn == Ecn::Ce;
+            self.handle(EndId::of_sender(number).peer(), &packet.body);
         }
-        packet.body.ce = packet.ecn == Ecn::Ce;
-        self.handle(EndId::of_sender(number).peer(), &packet.body);
+        self.network.reuse(packet);
     }
 
     /// Handles a datagram at its host: measures it there, or returns it, to be measured at its source.
@@ -464,8 +475,8 @@ impl SimRun<'_> {
         self.emit(end, &mut out);
         self.segments = out;
         self.arm_end(end);
-        while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, &mut packet);
+        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, packet);
         }
     }
 }

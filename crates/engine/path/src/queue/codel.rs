@@ -101,7 +101,7 @@ pub(super) struct CoDelState {
 
 /// Packets in order with their arrival times.
 pub(super) struct TimedPackets<B> {
-    packets: VecDeque<(Time, Packet<B>)>,
+    packets: VecDeque<(Time, Box<Packet<B>>)>,
     pub load: QueueLoad,
 }
 
@@ -112,11 +112,11 @@ impl<B> Default for TimedPackets<B> {
 }
 
 impl<B> TimedPackets<B> {
-    pub fn push(&mut self, now: Time, packet: Packet<B>) {
+    pub fn push(&mut self, now: Time, packet: Box<Packet<B>>) {
         self.load.add(packet.size);
         self.packets.push_back((now, packet));
     }
-    pub fn pop(&mut self) -> Option<(Time, Packet<B>)> {
+    pub fn pop(&mut self) -> Option<(Time, Box<Packet<B>>)> {
         let next = self.packets.pop_front()?;
         self.load.remove(next.1.size);
         Some(next)
@@ -124,7 +124,7 @@ impl<B> TimedPackets<B> {
 }
 
 /// The head packet, and whether it may be dropped.
-type Candidate<B> = (Option<(Time, Packet<B>)>, bool);
+type Candidate<B> = (Option<(Time, Box<Packet<B>>)>, bool);
 
 impl CoDelState {
     /// RFC 8289 section 5.6, `dodequeue`.
@@ -152,7 +152,7 @@ impl CoDelState {
         now: Time,
         account: &mut Account,
         out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         let (mut head, mut may_drop) = self.candidate(law, buffer, now);
         if self.dropping {
             self.dropping = may_drop;
@@ -201,7 +201,7 @@ impl<B: Send> Queue<B> for CoDelQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -218,7 +218,7 @@ impl<B: Send> Queue<B> for CoDelQueue<B> {
         now: Time,
         account: &mut Account,
         out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         self.state.dequeue(&self.law, &mut self.buffer, now, account, out)
     }
 

@@ -89,7 +89,7 @@ impl<B> DrrQueue<B> {
     }
 
     /// Removes the last packet of the flow with the most bytes (ties: the first flow).
-    fn steal(&mut self) -> Option<Packet<B>> {
+    fn steal(&mut self) -> Option<Box<Packet<B>>> {
         let all = &self.flows.all;
         let victim = self.active.iter().copied().max_by_key(|&i| (all[i].bytes, !i))?;
         let stolen = self.flows.pop_back(victim)?.packet;
@@ -109,7 +109,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -131,7 +131,7 @@ impl<B: Send> Queue<B> for DrrQueue<B> {
         _now: Time,
         _account: &mut Account,
         _out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         loop {
             let first = *self.active.front()?;
             let flow = &mut self.flows.all[first];

@@ -48,14 +48,14 @@ impl Discipline for Fifo {
 pub(crate) struct FifoQueue<B> {
     limits: QueueLoad,
     load: QueueLoad,
-    packets: VecDeque<(Time, Packet<B>)>,
+    packets: VecDeque<(Time, Box<Packet<B>>)>,
 }
 
 impl<B: Send> Queue<B> for FifoQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -73,7 +73,7 @@ impl<B: Send> Queue<B> for FifoQueue<B> {
         _now: Time,
         _account: &mut Account,
         _out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         let next = self.packets.pop_front()?;
         self.load.remove(next.1.size);
         Some(next)

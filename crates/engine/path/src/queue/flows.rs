@@ -9,7 +9,7 @@ use units::Time;
 pub(crate) struct Queued<B, T> {
     pub since: Time,
     pub tag: T,
-    pub packet: Packet<B>,
+    pub packet: Box<Packet<B>>,
 }
 
 /// The queue of one flow; `state` is defined by the discipline.

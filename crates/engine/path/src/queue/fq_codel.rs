@@ -150,7 +150,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -176,7 +176,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
         now: Time,
         account: &mut Account,
         out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         loop {
             let is_new = !self.new.is_empty();
             let index = *self.new.front().or(self.old.front())?;

@@ -148,7 +148,7 @@ fn gain_divisor(probability: f64) -> f64 {
 pub(crate) struct PieQueue<B> {
     config: Pie,
     stream: Stream,
-    packets: VecDeque<(Time, Packet<B>)>,
+    packets: VecDeque<(Time, Box<Packet<B>>)>,
     load: QueueLoad,
     next_update: Time,
     probability: f64,
@@ -223,7 +223,7 @@ impl<B: Send> Queue<B> for PieQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        mut packet: Packet<B>,
+        mut packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -248,7 +248,7 @@ impl<B: Send> Queue<B> for PieQueue<B> {
         now: Time,
         _account: &mut Account,
         _out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         self.catch_up(now);
         let (since, packet) = self.packets.pop_front()?;
         self.load.remove(packet.size);
@@ -458,7 +458,7 @@ mod tests {
             account.enter();
             q.enqueue(
                 Time::ZERO,
-                Packet { ecn, ..packet(1, 1500) },
+                Box::new(Packet { ecn, ..*packet(1, 1500) }),
                 QueueLoad::default(),
                 &mut account,
                 &mut out,

@@ -102,7 +102,7 @@ impl Discipline for Red {
 pub(crate) struct RedQueue<B> {
     config: Red,
     stream: Stream,
-    packets: VecDeque<(Time, Packet<B>)>,
+    packets: VecDeque<(Time, Box<Packet<B>>)>,
     load: QueueLoad,
     average: f64,
     /// Packets accepted since the last drop or mark, while the average is above `min`.
@@ -160,7 +160,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        mut packet: Packet<B>,
+        mut packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -186,7 +186,7 @@ impl<B: Send> Queue<B> for RedQueue<B> {
         now: Time,
         _account: &mut Account,
         _out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         let Some(next) = self.packets.pop_front() else {
             self.idle = self.idle.or(Some(now));
             return None;

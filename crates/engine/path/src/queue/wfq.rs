@@ -107,7 +107,7 @@ impl<B> WfqQueue<B> {
     }
 
     /// Removes the packet with the largest finish tag.
-    fn steal(&mut self) -> Option<Packet<B>> {
+    fn steal(&mut self) -> Option<Box<Packet<B>>> {
         let tails = self.flows.all.iter().enumerate();
         let (_, victim) = tails.filter_map(|(i, flow)| flow.packets.back().map(|q| (q.tag, i))).max()?;
         let stolen = self.flows.pop_back(victim)?;
@@ -121,7 +121,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
     fn enqueue(
         &mut self,
         now: Time,
-        packet: Packet<B>,
+        packet: Box<Packet<B>>,
         in_service: QueueLoad,
         account: &mut Account,
         out: &mut Outbox<B>,
@@ -150,7 +150,7 @@ impl<B: Send> Queue<B> for WfqQueue<B> {
         _now: Time,
         _account: &mut Account,
         _out: &mut Outbox<B>,
-    ) -> Option<(Time, Packet<B>)> {
+    ) -> Option<(Time, Box<Packet<B>>)> {
         while let Some(Reverse((tag, flow))) = self.heads.pop() {
             if self.flows.all[flow].packets.front().is_none_or(|q| q.tag != tag) {
                 continue;

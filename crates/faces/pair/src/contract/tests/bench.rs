@@ -254,7 +254,7 @@ impl Bench<'_> {
             fragment: None,
             body: (),
         };
-        self.policer.handle_packet(self.arrived, packet, &mut out);
+        self.policer.handle_packet(self.arrived, Box::new(packet), &mut out);
         let policed = out.sent.is_empty();
         let passed = !policed && !self.random.chance(self.path.loss);
         self.feedback.push_back(Feedback { at: self.arrived + self.path.rtt, number, passed, left: now });
