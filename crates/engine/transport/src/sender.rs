@@ -251,9 +251,7 @@ impl Sender {
             self.rules.rack = rtt.is_some_and(|rtt| rtt >= windows::RACK_FROM);
         }
         if let Some(rtt) = rtt {
-            self.rtt.sample(rtt, 0, 0);
-            self.rtt.sample_min(now, rtt, false);
-            self.last_rtt = Some(rtt);
+            self.record_rtt(rtt, rtt, false);
         }
         self.refresh();
         self.cc.init(&self.s, &mut self.w);
@@ -364,8 +362,15 @@ impl Sender {
     #[inline]
     pub(crate) fn refresh(&mut self) {
         self.s.inflight = self.in_flight();
-        self.s.srtt = self.rtt.smoothed();
-        self.s.min_rtt = self.rtt.min();
+    }
+
+    /// Records an RTT sample of the oldest newly acknowledged data, and one of the newest for the minimum.
+    #[inline]
+    fn record_rtt(&mut self, oldest: Span, newest: Span, maybe_delayed: bool) {
+        self.rtt.sample_min(self.s.now, newest, maybe_delayed);
+        self.rtt.sample(oldest, self.s.snd_una, self.s.snd_nxt);
+        (self.s.srtt, self.s.min_rtt) = (self.rtt.smoothed(), self.rtt.min());
+        self.last_rtt = Some(oldest);
     }
 
     pub(crate) fn set_state(&mut self, new: CaState) {

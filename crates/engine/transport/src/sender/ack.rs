@@ -300,9 +300,7 @@ impl Sender {
         }
         a.rate.rtt = ca_rtt;
         let (Some(seq_rtt), Some(ca_rtt)) = (seq_rtt, ca_rtt) else { return };
-        self.rtt.sample_min(now, ca_rtt, a.maybe_delayed);
-        self.rtt.sample(seq_rtt, self.s.snd_una, self.s.snd_nxt);
-        self.last_rtt = Some(seq_rtt);
+        self.record_rtt(seq_rtt, ca_rtt, a.maybe_delayed);
         self.rtt_is_new = true;
         self.timers.backoff = 0;
     }

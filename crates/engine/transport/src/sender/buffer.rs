@@ -18,11 +18,21 @@ pub(super) struct SendBuffer {
     end: u64,
     /// Whether the application is blocked until there is room.
     is_blocked: bool,
+    /// [`Sender::buffer_size`] for segments of the given size, as divisions are expensive.
+    size: (u32, u64),
 }
 
 impl Sender {
     /// Payload that fits into the send buffer, bytes.
-    fn buffer_size(&self) -> u64 {
+    fn buffer_size(&mut self) -> u64 {
+        if self.buffer.size.0 != self.s.mss {
+            self.buffer.size = (self.s.mss, self.find_buffer_size());
+        }
+        self.buffer.size.1
+    }
+
+    #[cold]
+    fn find_buffer_size(&self) -> u64 {
         let mss = self.s.mss.max(1) as u64;
         let block = if self.rules.tso { (self.s.gso_max_size as u64 / mss).max(1) * mss } else { mss };
         if self.rules.linux {
@@ -64,6 +74,7 @@ impl Sender {
 
     /// Discards written data that is not in the buffer.
     pub(super) fn truncate_buffer(&mut self) {
-        self.buffer = SendBuffer { end: self.buffer.end.min(self.stream.end), is_blocked: false };
+        self.buffer.end = self.buffer.end.min(self.stream.end);
+        self.buffer.is_blocked = false;
     }
 }

@@ -99,9 +99,13 @@ impl Sender {
             return;
         };
         let percent: u64 = if self.w.cwnd < self.w.ssthresh / 2 { 200 } else { 120 };
-        let window = self.w.cwnd.max(self.packets_out()) as u128 * self.s.mss as u128;
-        let rate = window * percent as u128 * 10_000_000 / srtt.as_nanos() as u128;
-        self.w.pacing_rate = (rate as u64).min(self.s.max_pacing_rate);
+        let window = self.w.cwnd.max(self.packets_out()) as u64 * self.s.mss as u64;
+        let bytes = window.checked_mul(percent * 10_000_000);
+        let rate = match bytes {
+            Some(bytes) => bytes / srtt.as_nanos(),
+            None => (window as u128 * (percent * 10_000_000) as u128 / srtt.as_nanos() as u128) as u64,
+        };
+        self.w.pacing_rate = rate.min(self.s.max_pacing_rate);
     }
 
     /// Notes that the application has no more data to send: samples up to now are application-limited
