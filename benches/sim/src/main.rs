@@ -1,7 +1,8 @@
-//! A dumbbell: N CUBIC flows over one link with a drop-tail queue of one bandwidth-delay product.
-//! Prints one line of JSON: delivered data packets, CPU seconds of the run alone, peak memory.
+//! Speed of the simulator on a dumbbell (N CUBIC flows over one link with a drop-tail queue of one
+//! bandwidth-delay product) or on the first variant of a scenario file. Prints one line of JSON: delivered
+//! data packets, CPU seconds of the run alone, peak memory.
 //!
-//! `dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]`
+//! `dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]`, `dumbbell SCENARIO.toml [SEED]`
 
 use scenario::Experiment;
 
@@ -19,16 +20,11 @@ fn peak_kb() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
-fn main() {
-    let args: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
-    let [flows, mbps, rtt_ms, seconds, ..] = args[..] else {
-        eprintln!("usage: dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]");
-        std::process::exit(2);
-    };
-    let seed = args.get(4).copied().unwrap_or(1);
+/// A dumbbell as a scenario.
+fn dumbbell([flows, mbps, rtt_ms, seconds]: [u64; 4]) -> String {
     let queue = mbps * 1_000_000 * rtt_ms / 1000 / 8 / 1500;
     let half = rtt_ms as f64 / 2.0;
-    let text = format!(
+    format!(
         r#"duration = "{seconds}s"
 sample = "0s"
 [links.bottleneck]
@@ -45,8 +41,29 @@ to = "b"
 cc = "cubic"
 count = {flows}
 "#
-    );
-    let experiment = match Experiment::parse("dumbbell.toml", &text, &[]) {
+    )
+}
+
+/// Name and text of the scenario that the arguments choose, and the arguments after it.
+fn scenario(args: &[String]) -> Option<(&str, String, &[String])> {
+    if let [file, rest @ ..] = args
+        && file.ends_with(".toml")
+    {
+        return Some((file, std::fs::read_to_string(file).ok()?, rest));
+    }
+    let (numbers, rest) = args.split_at_checked(4)?;
+    let numbers: Vec<u64> = numbers.iter().filter_map(|a| a.parse().ok()).collect();
+    Some(("dumbbell.toml", dumbbell(numbers.try_into().ok()?), rest))
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, text, rest)) = scenario(&args) else {
+        eprintln!("usage: dumbbell FLOWS MBPS RTT_MS SECONDS [SEED] | dumbbell SCENARIO.toml [SEED]");
+        std::process::exit(2);
+    };
+    let seed = rest.first().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let experiment = match Experiment::parse(name, &text, &[]) {
         Ok(e) => e,
         Err(e) => {
             eprintln!("{e}");
