@@ -5,7 +5,8 @@
 
 Each DUMBBELL is a build of benches/sim, with debug symbols or not. Instructions do not drift with the load of the machine, so
 they show changes of a few per cent; a run's preparation counts, too. With two builds, the last columns compare the second with
-the first. CPU times are the smallest of `RUNS` alternating runs (default 3; 0 omits them).
+the first. CPU times are the smallest of `RUNS` alternating runs (default 3; 0 omits them). `CASES` selects cases by name,
+separated by semicolons.
 """
 
 import json
@@ -77,7 +78,7 @@ def measured(command):
 
 def main():
     builds = sys.argv[1:] or [str(TARGET / "release" / "dumbbell")]
-    only = os.environ.get("CASES", "").split(",") if os.environ.get("CASES") else None
+    only = os.environ["CASES"].split(";") if os.environ.get("CASES") else None
     print("| case | " + " | ".join(["instructions per packet", "ns per packet", "MB"] * len(builds)), end="")
     print(" | instructions | CPU |" if len(builds) == 2 else " |")
     print("|---|" + "---:|" * (3 * len(builds) + 2 * (len(builds) == 2)))
