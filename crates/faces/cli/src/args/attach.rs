@@ -24,6 +24,8 @@ discipline changes, and packets pass as before when longfat ends, however it end
 
 Exit codes: COMMAND's own, or 128 + the number of the signal that ended it; 127 it was not found; 126 it cannot be
 executed. Without a command: 0 success; 1 the target has gone, or the self-test failed; 2 bad input.")]
+// Only Linux can attach.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct AttachArgs {
     /// What to put a path in front of.
     pub target: String,
