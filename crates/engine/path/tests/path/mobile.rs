@@ -73,7 +73,7 @@ fn elements_with_one_fate_fail_together_and_seeds_differ() {
         let mut element = stage(config).build::<()>(seed, name);
         let mut out = path::Outbox::default();
         for k in 1..=5 {
-            element.handle_packet(Time::ZERO + Span::from_secs(10 * k), packet(k, 100), &mut out);
+            element.handle_packet(Time::ZERO + Span::from_secs(10 * k), Box::new(packet(k, 100)), &mut out);
             element.handle_wake(Time::ZERO + Span::from_secs(10 * k + 9), &mut out);
         }
         out.sent.iter().map(|(at, p)| at.as_nanos() - p.id * 10_000 * MS).collect::<Vec<u64>>()
