@@ -71,6 +71,9 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         keep: true,
     };
     let capture = Watch::open(options)?;
+    if capture.without_packets().is_some() {
+        output.recording().without_packets();
+    }
     lab::catch_interrupts();
     output.start();
     if !args.command.is_empty() {

@@ -44,6 +44,11 @@ impl Recording {
         };
     }
 
+    /// Forgets the head: no packets will come.
+    pub fn without_packets(&self) {
+        self.state().head = None;
+    }
+
     /// Ends a recording that runs.
     pub fn end(&self) {
         self.state().end();
@@ -53,7 +58,7 @@ impl Recording {
 impl State {
     fn begin(&mut self, folder: &Path) -> io::Result<PathBuf> {
         let Some(head) = &self.head else {
-            return Err(io::Error::other("packets are not captured (CAP_NET_RAW)"));
+            return Err(io::Error::other("packets are not captured (CAP_NET_RAW), or --write takes them"));
         };
         let names = (1..=MAX_NUMBER).map(|n| folder.join(format!("longfat-watch-{n}.pcap")));
         let path = { names }.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
