@@ -22,7 +22,7 @@ pub enum Owner {
 
 /// The deadlines of a run, at most one per owner.
 pub struct Agenda {
-    /// DeadlineHeap that packets change: of directions, then the sampler's, then those of hosts with jitter.
+    /// Deadlines that packets change: of directions, then the sampler's, then those of hosts with jitter.
     busy: DeadlineHeap,
     /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand timers do not
     /// slow down a busy link.
