@@ -143,7 +143,9 @@ impl<B> FifoLink<B> {
             self.queued.remove(slot.size);
             self.next_begins = slot.due - self.delay;
         }
-        while let Some(LinkSlot { since, due, packet, .. }) = self.ring.pop_front_if(|slot| slot.due <= now) {
+        while self.ring.front().is_some_and(|slot| slot.due <= now)
+            && let Some(LinkSlot { since, due, packet, .. }) = self.ring.pop_front()
+        {
             self.account.send(out, since, due, packet);
         }
     }
