@@ -28,6 +28,9 @@ use track::{Endpoint, Track};
 
 /// Least share of a round trip for which a limit counts as holding it.
 const HOLDING_SHARE: f64 = 0.5;
+/// Least counted share of a round trip for which a full send buffer counts as holding it. It is less than
+/// [`HOLDING_SHARE`], because the counter is a lower bound.
+const BUFFER_HOLDING_SHARE: f64 = 0.25;
 /// Greatest share of a flow's busy time at which a limit counts as absent: the time of a few ACKs.
 const ABSENT_SHARE: f64 = 0.02;
 /// Samples that are needed to rule out a cause.
@@ -175,11 +178,12 @@ impl SocketFacts {
             m.seconds[full] = (window * r.width).min(total);
             m.seconds[moving] = total - m.seconds[full];
             let near = |holds| self.share_near(holds, from, to);
-            let buffer = near(SocketSample::waits_for_room).unwrap_or(0.0).max(buffer);
+            let waits_for_room =
+                near(SocketSample::waits_for_room).is_some_and(|share| share >= HOLDING_SHARE);
             m.evidence.window_full = window >= HOLDING_SHARE;
-            m.evidence.send_buffer_full = buffer >= HOLDING_SHARE;
+            m.evidence.send_buffer_full = waits_for_room || buffer >= BUFFER_HOLDING_SHARE;
             // An application that waits for room writes as soon as there is some, and little at a time.
-            if window >= HOLDING_SHARE || buffer >= HOLDING_SHARE {
+            if m.evidence.window_full || m.evidence.send_buffer_full {
                 (m.evidence.writes_little, m.evidence.small_writes, m.evidence.paused) =
                     (false, false, false);
             } else if near(SocketSample::writes_little).is_some_and(|share| share >= ALWAYS_SHARE) {
