@@ -72,6 +72,12 @@ impl Site {
             String::from_utf8_lossy(&listed.stdout).contains(port)
         };
         assert!(within(Duration::from_secs(10), || listens(":5201") && listens(":5202")));
+        // A device that has just come up does not resolve IPv6 neighbours for about a second.
+        let answers = || {
+            let ping = inside(&site.near, &["ping", "-c", "1", "-W", "1", "fd77::2"]).output();
+            ping.is_ok_and(|p| p.status.success())
+        };
+        assert!(within(Duration::from_secs(10), answers));
         Some(site)
     }
 
