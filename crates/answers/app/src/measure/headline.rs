@@ -15,8 +15,7 @@ pub fn headline(m: &Measurement) -> String {
     if m.test("up").is_none() {
         return "The measurement was stopped before its first result.".into();
     }
-    let has_black_hole = |d: &Direction| m.direction(*d).path.as_ref().is_some_and(|p| p.black_hole);
-    if let Some(direction) = Direction::BOTH.into_iter().find(has_black_hole) {
+    if let Some(direction) = Direction::BOTH.into_iter().find(|d| m.has_black_hole(*d)) {
         let mtu = m.direction(direction).path.as_ref().and_then(|p| p.mtu).unwrap_or_default();
         let what = format!(
             "The {} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass",

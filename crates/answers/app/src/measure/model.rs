@@ -357,6 +357,11 @@ impl Measurement {
         }
     }
 
+    /// Whether a direction meets an MTU black hole.
+    pub fn has_black_hole(&self, direction: Direction) -> bool {
+        self.direction(direction).path.as_ref().is_some_and(|path| path.black_hole)
+    }
+
     /// Returns what was found about a direction, to be changed.
     pub fn direction_mut(&mut self, direction: Direction) -> &mut MeasuredDirection {
         match direction {

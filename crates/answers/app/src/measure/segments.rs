@@ -192,7 +192,7 @@ fn short(limiter: &Limiter) -> String {
 
 /// Says which segment limits the path. A fault of the upload comes before one of the download.
 fn headline(whole: &Measurement, segments: &[Segment]) -> String {
-    let is_faulty = |d: &Direction| fault(whole, *d).is_some() || has_black_hole(whole, *d);
+    let is_faulty = |d: &Direction| fault(whole, *d).is_some() || whole.has_black_hole(*d);
     let Some(direction) = Direction::BOTH.into_iter().find(is_faulty) else {
         return whole.headline.clone();
     };
@@ -202,10 +202,6 @@ fn headline(whole: &Measurement, segments: &[Segment]) -> String {
         Finding::No(why) => format!("No segment alone limits the {load}: {why}."),
         Finding::Unknown(why) => format!("Cannot tell which segment limits the {load}: {why}."),
     }
-}
-
-fn has_black_hole(m: &Measurement, direction: Direction) -> bool {
-    m.direction(direction).path.as_ref().is_some_and(|path| path.black_hole)
 }
 
 /// The segments with the losses of the whole path: the one that has at least half of their share where no
@@ -233,7 +229,7 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
         )),
     };
     let mtu = |m: &Measurement| m.direction(direction).path.as_ref().and_then(|path| path.mtu);
-    if has_black_hole(whole, direction) {
+    if whole.has_black_hole(direction) {
         let least = mtu(whole);
         let is = measured.iter().filter(|(_, m)| mtu(m).is_some() && mtu(m) <= least).map(|(i, _)| *i);
         let what = |_| format!("a path MTU of {} bytes without ICMP", least.unwrap_or_default());

@@ -88,7 +88,7 @@ fn limiter(d: &Diagnosis, f: &FlowDiagnosis, lang: Lang) -> String {
 }
 
 fn cc(f: &FlowDiagnosis) -> String {
-    if f.cc.name.is_empty() || f.cc.confidence == 0.0 {
+    if f.cc.confidence == 0.0 {
         return "–".into();
     }
     format!("{} {}%", printable(&f.cc.name), share(f.cc.confidence))
