@@ -93,6 +93,7 @@ impl Bins {
         self.at = match place {
             Ok(i) => i,
             Err(i) => {
+                grow(&mut self.list, self.most);
                 self.list.insert(i, Bin { index: index as u32, ..Bin::default() });
                 i
             }
@@ -145,12 +146,10 @@ impl Bins {
     /// Limits the number of bins to `most` from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;
-        if self.list.len() > most {
-            while self.list.len() > most {
-                self.widen();
-            }
-            self.list.shrink_to_fit();
+        while self.list.len() > most {
+            self.widen();
         }
+        self.list.shrink_to(most);
     }
 
     /// Adds the time between `from` and `to` to the pauses of this kind.
@@ -173,6 +172,15 @@ impl Bins {
             }
             from = end;
         }
+    }
+}
+
+/// Makes room for one more entry, as pushing would, but for no more than `most` in all.
+#[inline]
+pub fn grow<T>(list: &mut Vec<T>, most: usize) {
+    if list.len() == list.capacity() {
+        let doubled = (2 * list.len()).max(4).min(most.max(list.len() + 1));
+        list.reserve_exact(doubled - list.len());
     }
 }
 

@@ -581,6 +581,11 @@ impl TrackedConnection {
         self.data.iter().flatten().map(|d| d.bytes()).sum()
     }
 
+    /// Bytes of bins.
+    pub fn bin_bytes(&self) -> usize {
+        self.directions().map(Direction::bin_bytes).sum()
+    }
+
     /// Frees unneeded memory, to `store` if that accepts it; once in each silence.
     pub fn shrink(&mut self, store: &mut ListPool) {
         if self.shrunk_at.replace(self.last) != Some(self.last) {

@@ -467,6 +467,11 @@ impl Direction {
         self.bins.bytes() + self.log.bytes()
     }
 
+    /// Bytes of bins.
+    pub fn bin_bytes(&self) -> usize {
+        self.bins.bytes()
+    }
+
     /// Frees unused capacity. If all data is acknowledged and the lists are small, their memory goes to
     /// `store`.
     pub fn shrink(&mut self, store: &mut ListPool) {

@@ -5,7 +5,7 @@
 //! indicates waits longer, because a D-SACK may show that the packet had arrived.
 
 use crate::between::ExternalFate;
-use crate::bins::move_to_exact_size;
+use crate::bins::{grow, move_to_exact_size};
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
@@ -295,6 +295,7 @@ impl PacketLog {
         if !self.merged.is_zero() && merge_back(&mut self.done, &packet, self.merged) {
             return;
         }
+        grow(&mut self.done, self.most.saturating_add(1));
         self.done.push(packet);
         if self.done.len() > self.most {
             self.merge();
@@ -333,8 +334,8 @@ impl PacketLog {
         self.most = most;
         if self.done.len() > most {
             self.merge();
-            self.done.shrink_to_fit();
         }
+        self.done.shrink_to(most);
     }
 }
 

@@ -40,6 +40,10 @@ const SLOTS: u32 = 256;
 /// Times are limited to this (the year 2262), so that spans can be added to them.
 const LATEST: Time = Time::from_nanos(i64::MAX as u64);
 
+/// However little memory there is, each direction may keep this many bins and logged packets.
+const MIN_BINS: usize = 32;
+const MIN_LOGGED: usize = 64;
+
 /// Bounds on the tracker's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackerOptions {
@@ -514,11 +518,12 @@ impl Tracker {
         }
     }
 
-    /// Halves what each connection may keep until everything fits into the budget.
+    /// Halves the bins or the logged packets that each connection may keep, whichever take more memory, until
+    /// everything fits into the budget.
     fn fit_budget(&mut self) {
-        while self.open_bytes + self.closed_bytes > self.options.budget && self.limits.bins > 32 {
-            self.limits = TrackLimits { bins: self.limits.bins / 2, packets: self.limits.packets / 2 };
-            let limits = self.limits;
+        while self.open_bytes + self.closed_bytes > self.options.budget {
+            let Some(limits) = self.smaller_limits() else { return };
+            self.limits = limits;
             let mut open_bytes = 0;
             self.table.each(|c| {
                 c.limit(limits);
@@ -528,6 +533,24 @@ impl Tracker {
             self.open_bytes = open_bytes;
             self.closed.iter_mut().for_each(|track| limit(track, limits));
             self.closed_bytes = self.closed.iter().map(bytes).sum();
+        }
+    }
+
+    /// The next smaller limits, or `None` if both are at their minimum.
+    fn smaller_limits(&mut self) -> Option<TrackLimits> {
+        let TrackLimits { bins, packets } = self.limits;
+        let fewer_bins = TrackLimits { bins: bins / 2, packets };
+        let fewer_packets = TrackLimits { bins, packets: packets / 2 };
+        match (bins > MIN_BINS, packets > MIN_LOGGED) {
+            (false, false) => None,
+            (true, false) => Some(fewer_bins),
+            (false, true) => Some(fewer_packets),
+            (true, true) => {
+                let mut bin_bytes = self.closed.iter().map(|t| size_of_val(&t.bins[..])).sum::<usize>();
+                self.table.each(|c| bin_bytes += c.bin_bytes());
+                let more_bins = bin_bytes > (self.open_bytes + self.closed_bytes) / 2;
+                Some(if more_bins { fewer_bins } else { fewer_packets })
+            }
         }
     }
 

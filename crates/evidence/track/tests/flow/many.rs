@@ -28,7 +28,7 @@ fn a_batch_gives_the_same_tracks_as_single_packets() {
     // Some memory is reduced and some connections are closed early.
     for options in [
         TrackerOptions::default(),
-        TrackerOptions { budget: 1 << 20, max_open: 200, ..TrackerOptions::default() },
+        TrackerOptions { budget: 2 << 20, max_open: 200, ..TrackerOptions::default() },
     ] {
         let (mut alone, mut together) = (Tracker::new(options), Tracker::new(options));
         all.iter().for_each(|p| alone.packet(p));
@@ -37,5 +37,8 @@ fn a_batch_gives_the_same_tracks_as_single_packets() {
         assert_eq!(alone.finish(&mut a), together.finish(&mut b));
         assert!(a.len() >= 300, "{}", a.len());
         assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        let held = |t: &Track| size_of_val(&t.bins[..]) + size_of_val(&t.log[..]);
+        let held: usize = a.iter().map(held).sum();
+        assert!(held <= options.budget, "{held} of {} bytes", options.budget);
     }
 }
