@@ -23,12 +23,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use units::Time;
 
 /// Size of the packet ring, 16 MB: one second of 1 Gbit/s in full packets.
-const RING: RingSize = RingSize { block: 1 << 18, blocks: 64, timeout_ms: 10 };
+const RING: RingSize = RingSize { block: 1 << 18, blocks: 64, timeout_ms: 20 };
 /// Intervals of checking processes and of sampling sockets.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum share of a core that checking and sampling each use: one in this many.
-const COST_SHARE: u32 = 50;
+const COST_SHARE: u32 = 100;
 /// Maximum interval of checking and of sampling: a connection must be found while its first packets wait
 /// ([`crate::gate::MAX_LOOKUP_TIME`]).
 const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(120);
