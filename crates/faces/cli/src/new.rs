@@ -77,8 +77,9 @@ impl PathArgs {
     /// Fails if the options contradict each other.
     #[cfg(target_os = "linux")]
     pub fn scenario(&self) -> Result<Scenario, CliProblem> {
-        let PathArgs { limiter, rate, burst, queue, rtt, .. } = self;
-        let has_limiter = limiter.is_some() || rate.is_some() || burst.is_some() || queue.is_some();
+        let PathArgs { limiter, rate, burst, down_rate, queue, rtt, .. } = self;
+        let has_limiter =
+            limiter.is_some() || rate.is_some() || burst.is_some() || down_rate.is_some() || queue.is_some();
         let args = NewArgs { path: self.clone(), ..NewArgs::default() };
         let answers = Answers::of(&args, &mut Questioner { asks: false, input: &mut io::empty() })?;
         let mut experiment = answers.experiment()?;
@@ -178,6 +179,8 @@ struct Answers {
     rate: Rate,
     /// `None`: the burst that routers choose for the rate.
     burst: Option<Bytes>,
+    /// Rate and burst for downloads, if they differ.
+    down: Option<(Rate, Option<Bytes>)>,
     queue: u64,
     direction: DirectionArg,
     rtt: Span,
@@ -193,6 +196,11 @@ impl Answers {
         let list = |list: &Vec<_>| Some(list.clone()).filter(|l| !l.is_empty());
         let goals = Some(args.goal.clone()).filter(|g| !g.is_empty());
         let limiter = |text: &str| LimiterArg::from_str(text, true);
+        if args.path.down_rate.is_some() && args.path.direction.is_some_and(|d| d != DirectionArg::Both) {
+            return Err(CliProblem::usage(
+                "--down-rate limits both directions: leave out --direction".into(),
+            ));
+        }
         let direction =
             |text: &str| DirectionArg::from_str(text, true).map_err(|_| "up, down or both".into());
         let burst = |text: &str| if text.is_empty() { Ok(None) } else { quantity(text).map(Some) };
@@ -204,7 +212,7 @@ impl Answers {
         )?;
         let rate = asker.ask(args.path.rate, "Its rate", "20Mbit/s", quantity)?;
         let burst = match limiter {
-            LimiterArg::Link if args.path.burst.is_some() => {
+            LimiterArg::Link if args.path.burst.or(args.path.down_burst).is_some() => {
                 let text = "--burst needs a policer or shaper: a link has no bucket";
                 return Err(CliProblem::usage(text.into()));
             }
@@ -218,8 +226,9 @@ impl Answers {
             rate,
             burst,
             queue: asker.ask(args.path.queue, "Queue length in packets", "100", quantity)?,
+            down: args.path.down_rate.map(|down| (down, args.path.down_burst.or(burst))),
             direction: asker.ask(
-                args.path.direction,
+                args.path.direction.or(args.path.down_rate.map(|_| DirectionArg::Both)),
                 "Direction that it limits: up (client to server), down or both",
                 "up",
                 direction,
@@ -260,13 +269,13 @@ impl Answers {
             0.0 => String::new(),
             loss => format!("{{ kind = \"loss\", probability = {loss:?} }}, "),
         };
-        let limiters = self.limiters();
         let limited = |stages: &str| format!("[{stages}, {loss}{delay}]");
         let directions = self.directions();
+        let compared = self.compared();
         let stages =
-            |link_direction: &str| match directions.iter().any(|d| d.link_direction == link_direction) {
-                true => limited(&limiters[0].1),
-                false => format!("[{delay}]"),
+            |link_direction: &str| match directions.iter().position(|d| d.link_direction == link_direction) {
+                Some(i) => limited(&compared[0].1[i]),
+                None => format!("[{delay}]"),
             };
         let mut text = format!(
             "name = {:?}\ndescription = {:?}\nduration = \"{}\"\ngoal = [{}]\n\
@@ -281,10 +290,10 @@ impl Answers {
         for NewDirection { flow, from, to, .. } in directions {
             text += &format!("[flows.{flow}]\nfrom = {from:?}\nto = {to:?}\ncount = {}\n", self.flows);
         }
-        for (limiter, stages) in &limiters {
+        for (limiter, stages) in &compared {
             for cc in &self.cc {
                 text += &format!("[variants.{limiter}-{cc}]\n");
-                for NewDirection { link_direction, flow, .. } in directions {
+                for (NewDirection { link_direction, flow, .. }, stages) in directions.iter().zip(stages) {
                     let stages = limited(stages);
                     text +=
                         &format!("\"links.wan.{link_direction}\" = {stages}\n\"flows.{flow}.cc\" = {cc:?}\n");
@@ -303,11 +312,29 @@ impl Answers {
         }
     }
 
-    /// Returns name and stages of the present limiter and of those that it is compared with.
-    fn limiters(&self) -> Vec<(&'static str, String)> {
-        let burst = self.burst.map(|b| format!(", burst = \"{b}\"")).unwrap_or_default();
+    /// Rate and burst of the limiter of a direction.
+    fn limit(&self, direction: &NewDirection) -> (Rate, Option<Bytes>) {
+        let is_down = direction.link_direction == "backward";
+        self.down.filter(|_| is_down).unwrap_or((self.rate, self.burst))
+    }
+
+    /// Returns the limiters to compare, the present one first: the name, and the stages of each direction.
+    fn compared(&self) -> Vec<(&'static str, Vec<String>)> {
+        let ways: Vec<Vec<_>> = self.directions().iter().map(|direction| self.limiters(direction)).collect();
+        let stages = |way: &Vec<(&str, String)>, name: &str| {
+            way.iter().find(|(other, _)| *other == name).map(|(_, stages)| stages.clone())
+        };
+        let in_all = |name| Some((name, ways.iter().map(|way| stages(way, name)).collect::<Option<_>>()?));
+        ways[0].iter().filter_map(|(name, _)| in_all(*name)).collect()
+    }
+
+    /// Returns name and stages of the present limiter of a direction and of those that it is compared with.
+    fn limiters(&self, direction: &NewDirection) -> Vec<(&'static str, String)> {
+        let (rate, burst) = self.limit(direction);
+        let edge = edge_shaper(rate, burst);
+        let burst = burst.map(|b| format!(", burst = \"{b}\"")).unwrap_or_default();
         let stage = |kind: &str, more: &str| {
-            format!("{{ kind = \"{kind}\", name = \"limiter\", rate = \"{}\"{more} }}", self.rate)
+            format!("{{ kind = \"{kind}\", name = \"limiter\", rate = \"{rate}\"{more} }}")
         };
         let fifo = format!(", queue = {{ kind = \"fifo\", packets = {} }}", self.queue);
         let short = ", queue = { kind = \"fq-codel\" }";
@@ -315,7 +342,7 @@ impl Answers {
             // A shaper needs a smaller bucket than a policer, so it keeps its own default.
             LimiterArg::Policer => {
                 let policer = stage("policer", &burst);
-                let edge = self.edge_shaper().map(|edge| ("edge-shaper", format!("{edge}, {policer}")));
+                let edge = edge.map(|edge| ("edge-shaper", format!("{edge}, {policer}")));
                 let others = [("policer", policer), ("shaper", stage("shaper", &fifo))];
                 others.into_iter().chain(edge).collect()
             }
@@ -327,17 +354,6 @@ impl Answers {
         }
     }
 
-    /// Returns the shaper that `longfat plan` would put in front of the policer; `None` where its bucket is
-    /// too small.
-    fn edge_shaper(&self) -> Option<String> {
-        let shaper = shaper_in_front_of(self.rate, Policer::single(self.rate, self.burst).largest()?)?;
-        let (rate, burst, packets) = (shaper.rate, shaper.burst(), shaper.queue().limits().packets);
-        Some(format!(
-            "{{ kind = \"shaper\", name = \"edge-shaper\", rate = \"{rate}\", burst = \"{burst}\", \
-             queue = {{ kind = \"fifo\", packets = {packets} }} }}"
-        ))
-    }
-
     fn description(&self) -> String {
         let kind = match self.limiter {
             LimiterArg::Policer => "a policer",
@@ -345,16 +361,17 @@ impl Answers {
             LimiterArg::Link => "a line",
         };
         // Without these words `shaper` would be taken for a shaper of the sender's own.
-        let in_words = |(name, _): (&'static str, String)| match name {
+        let in_words = |(name, _): (&'static str, Vec<String>)| match name {
             "shaper" => "shaper (the carrier shapes instead of policing)",
             "edge-shaper" => "edge-shaper (the sender's side shapes before the carrier polices)",
             name => name,
         };
-        let limiters: Vec<&str> = self.limiters().into_iter().map(in_words).collect();
-        let direction = match self.direction {
-            DirectionArg::Up => "",
-            DirectionArg::Down => " for downloads",
-            DirectionArg::Both => " in each direction",
+        let limiters: Vec<&str> = self.compared().into_iter().map(in_words).collect();
+        let direction = match (self.direction, self.down) {
+            (DirectionArg::Up, _) => "".into(),
+            (DirectionArg::Down, _) => " for downloads".into(),
+            (DirectionArg::Both, None) => " in each direction".into(),
+            (DirectionArg::Both, Some((down, _))) => format!(" for uploads, {down} for downloads"),
         };
         let loss =
             if self.loss > 0.0 { format!(", {} % of random loss", self.loss * 100.0) } else { String::new() };
@@ -366,6 +383,17 @@ impl Answers {
             self.cc.join(" or ")
         )
     }
+}
+
+/// Returns the shaper that `longfat plan` would put in front of a policer; `None` where its bucket is too
+/// small.
+fn edge_shaper(rate: Rate, burst: Option<Bytes>) -> Option<String> {
+    let shaper = shaper_in_front_of(rate, Policer::single(rate, burst).largest()?)?;
+    let (rate, burst, packets) = (shaper.rate, shaper.burst(), shaper.queue().limits().packets);
+    Some(format!(
+        "{{ kind = \"shaper\", name = \"edge-shaper\", rate = \"{rate}\", burst = \"{burst}\", \
+         queue = {{ kind = \"fifo\", packets = {packets} }} }}"
+    ))
 }
 
 #[cfg(test)]
@@ -406,6 +434,21 @@ mod tests {
                 assert_ne!(e.variants[0].scenario, e.variants[e.variants.len() - 1].scenario);
             }
         }
+    }
+
+    #[test]
+    fn each_direction_has_its_own_rate() {
+        let e = answered("--limiter policer --rate 5Mbit/s --burst 9kB --down-rate 50Mbit/s", None).unwrap();
+        let link = &e.variants[0].scenario.links[0];
+        let limit = |stages: &[NamedStage]| match &stages[0].stage {
+            Stage::Policer(policer) => (policer.rate, policer.largest()),
+            other => panic!("{other:?}"),
+        };
+        let [up, down] = [&link.forward, &link.backward].map(|stages| limit(stages));
+        assert_eq!((up.0.to_string(), down.0.to_string()), ("5Mbit/s".into(), "50Mbit/s".into()));
+        assert_eq!(up.1, down.1);
+        assert_eq!(e.variants[0].scenario.flows.len(), 2);
+        assert!(e.description.contains("for uploads, 50Mbit/s for downloads"), "{}", e.description);
     }
 
     #[test]

@@ -97,6 +97,12 @@ pub struct PathArgs {
     /// a smaller bucket drops more.
     #[arg(long, value_name = "BYTES")]
     pub burst: Option<Bytes>,
+    /// Rate of the limiter for downloads, if it differs from that for uploads; implies --direction both.
+    #[arg(long, value_name = "RATE")]
+    pub down_rate: Option<Rate>,
+    /// Token bucket for downloads. Default: as large as --burst, or as routers choose for --down-rate.
+    #[arg(long, value_name = "BYTES", requires = "down_rate")]
+    pub down_burst: Option<Bytes>,
     /// Length of the queue before the limiter, in packets; for a policer, of the shaper that replaces it
     /// [default: 100].
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
