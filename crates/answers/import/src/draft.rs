@@ -447,6 +447,7 @@ impl Draft {
             relays: Vec::new(),
             flows,
             faults: Vec::new(),
+            attachments: Vec::new(),
         };
         let variants = vec![Variant { name: "default".into(), scenario }];
         Ok(Experiment { name, description, goal: Vec::new(), baseline: None, variants })

@@ -16,10 +16,11 @@ mod qdisc;
 mod queue;
 mod rest;
 
+use account::Accounts;
 pub use account::{ExportFate, ExportedKey};
 
 use qdisc::{Direction, direction};
-use scenario::{Experiment, NamedStage, Scenario};
+use scenario::{Attachment, Experiment, NamedStage, Scenario};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -34,8 +35,20 @@ pub struct Exported {
     pub schema: &'static str,
     /// The file.
     pub yaml: String,
+    /// The scenario for `longfat attach`, with [`StagesAs::Attached`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attach: Option<String>,
     /// How each part of the scenario was written, in order.
     pub parts: Vec<ExportedKey>,
+}
+
+/// How a topology gets the stages of the links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StagesAs {
+    /// By `tc` commands, which approximate some of them.
+    Commands,
+    /// By `longfat attach`, exactly.
+    Attached,
 }
 
 impl Exported {
@@ -80,6 +93,7 @@ pub fn to_containerlab(
     experiment: &Experiment,
     others: &[String],
     image: &str,
+    stages_as: StagesAs,
 ) -> Result<Exported, NothingExported> {
     let scenario = &experiment.variants[0].scenario;
     let mut parts = Vec::new();
@@ -88,7 +102,13 @@ pub fn to_containerlab(
         .iter()
         .map(|link| {
             let mut export = |name: &str, stages: &[NamedStage]| {
-                direction(&format!("links.{}.{name}", link.name), stages, &mut parts)
+                let path = format!("links.{}.{name}", link.name);
+                match stages_as {
+                    StagesAs::Commands => return direction(&path, stages, &mut parts),
+                    StagesAs::Attached if stages.is_empty() => {}
+                    StagesAs::Attached => Accounts { path, list: &mut parts }.carried("", "longfat attach"),
+                }
+                Direction::default()
             };
             [export("forward", &link.forward), export("backward", &link.backward)]
         })
@@ -121,7 +141,35 @@ pub fn to_containerlab(
         };
         let _ = writeln!(yaml, "    - endpoints: [{}, {}]", end(0), end(1));
     }
-    Ok(Exported { schema: "longfat-export/1", yaml, parts })
+    let attach = (stages_as == StagesAs::Attached).then(|| attached(experiment).to_toml());
+    Ok(Exported { schema: "longfat-export/1", yaml, attach, parts })
+}
+
+/// The first variant, with an attachment for each link that has stages: at the topology's node at its first
+/// end.
+fn attached(experiment: &Experiment) -> Experiment {
+    let mut experiment = experiment.clone();
+    experiment.variants.truncate(1);
+    experiment.baseline = None;
+    let scenario = &mut experiment.variants[0].scenario;
+    let target = |link: usize| {
+        let host = scenario.links[link].between[0];
+        format!("clab:{}/{}:{}", scenario.name, scenario.hosts[host].name, interface(scenario, host, link))
+    };
+    let has_stages = |link: &usize| {
+        let link = &scenario.links[*link];
+        !(link.forward.is_empty() && link.backward.is_empty())
+    };
+    let attachment = |link: usize| Attachment {
+        name: scenario.links[link].name.clone(),
+        link,
+        target: target(link),
+        at_second_end: false,
+        direction: None,
+        only: None,
+    };
+    scenario.attachments = (0..scenario.links.len()).filter(has_stages).map(attachment).collect();
+    experiment
 }
 
 /// A double-quoted scalar: quotes and backslashes are escaped; names have no control characters.

@@ -31,7 +31,7 @@ mod tc;
 mod yaml;
 
 pub use draft::{Assumed, BoxPort, Credit, Draft, DraftFlow, DraftLink, DraftStage, PortFlow};
-pub use export::{ExportFate, Exported, ExportedKey, NothingExported, to_containerlab};
+pub use export::{ExportFate, Exported, ExportedKey, NothingExported, StagesAs, to_containerlab};
 pub use finding::{ImportError, ImportFact, LintFinding, NotUnderstood, Reading};
 pub use import::{ImportSource, Imported, MAX_BYTES, import};
 

@@ -1,5 +1,6 @@
 //! Checks a deserialised file and builds a [`Scenario`] from it: names become indexes.
 
+use crate::attachment;
 use crate::evaluation;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::hosts::{Hosts, same_host};
@@ -37,7 +38,7 @@ pub(crate) struct Checked {
 
 /// Deserialises and checks the tree of one variant.
 pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -> Result<Checked, Fault> {
-    for table in ["hosts", "links", "relays", "flows", "faults"] {
+    for table in ["hosts", "links", "relays", "flows", "faults", "attach"] {
         let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
         table.check_names()?;
         if table.entries.len() > MAX_TABLE_ENTRIES {
@@ -86,6 +87,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
     }
     routes.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
     let faults = network::faults(root, &file.faults, &hosts, &links, file.duration)?;
+    let attachments = attachment::attachments(root, file.attach, &hosts, &links)?;
     let scenario = Scenario {
         name,
         duration: file.duration,
@@ -99,6 +101,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         relays,
         flows,
         faults,
+        attachments,
     };
     network::check(root, &scenario)?;
     Ok(Checked { scenario, description: file.description, goal: evaluation::goals(root)? })

@@ -1,5 +1,6 @@
 //! The file's tables as serde and the JSON Schema see them. Doc comments become the schema's descriptions.
 
+use crate::attachment::LinkWay;
 use crate::model::HostJitter;
 use crate::prefix::Prefix;
 use crate::relay::RelayTool;
@@ -70,6 +71,9 @@ pub(crate) struct ScenarioFile {
     /// Faults during the run, by name.
     #[serde(default)]
     pub faults: Named<FaultTable>,
+    /// What `longfat attach FILE` puts links in front of, by name. Simulations and the lab ignore it.
+    #[serde(default)]
+    pub attach: Named<AttachTable>,
     /// Variants by name: the dotted paths that each changes and their new values, applied in order.
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema; they are taken out of the tree before")]
@@ -94,6 +98,7 @@ impl ScenarioFile {
         "relays",
         "flows",
         "faults",
+        "attach",
     ];
 }
 
@@ -178,6 +183,27 @@ pub(crate) struct FaultTable {
     pub at: Span,
     /// Duration of the fault.
     pub lasts: Span,
+}
+
+/// What `longfat attach FILE` puts a link in front of.
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Attach"))]
+pub(crate) struct AttachTable {
+    /// The link that becomes the target's path.
+    pub link: String,
+    /// The running target: a container, namespace, process or device, as `longfat attach` takes it.
+    pub target: String,
+    /// The host of the link that the target stands for. Default: the first of `between`.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The only direction with a path. Default: both.
+    #[serde(default)]
+    pub direction: Option<LinkWay>,
+    /// The only packets that pass the path, e.g. `host 10.1.0.0/16 port 5432`. Default: all.
+    #[serde(default)]
+    pub only: Option<String>,
 }
 
 /// A link between two hosts, with the stages that packets pass in each direction.

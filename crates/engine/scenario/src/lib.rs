@@ -10,6 +10,7 @@
 //! checked, so an override means exactly what the same text in the file would mean. [`ScenarioRequest`]
 //! selects some of the variants; the others are not checked.
 
+mod attachment;
 mod check;
 mod evaluation;
 mod file;
@@ -35,6 +36,7 @@ mod tool;
 mod warn;
 mod write;
 
+pub use attachment::{Attachment, LinkWay};
 pub use document::{DocumentError, MAX_BYTES, RefusalCause};
 pub use limits::{PathLimits, max_total_mbps};
 pub use model::{DuplexLink, Experiment, Flow, Host, HostJitter, NamedStage, Scenario, Variant};

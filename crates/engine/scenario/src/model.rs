@@ -1,5 +1,6 @@
 //! The checked scenario: names are resolved to indexes and every default is filled in.
 
+use crate::attachment::Attachment;
 use crate::prefix::Prefix;
 use crate::relay::Relay;
 use crate::service::{HostRoute, ScheduledFault, Service};
@@ -60,6 +61,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// In file order; usually none.
     pub faults: Vec<ScheduledFault>,
+    /// In file order; usually none.
+    pub attachments: Vec<Attachment>,
 }
 
 impl Scenario {

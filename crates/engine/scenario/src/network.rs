@@ -77,7 +77,7 @@ fn between(links: &[DuplexLink], a: usize, b: usize) -> impl Iterator<Item = usi
     links.iter().enumerate().filter(move |(_, l)| joins(l)).map(|(i, _)| i)
 }
 
-fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
+pub(crate) fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
     links.iter().position(|l| l.name == name).ok_or_else(|| {
         let known = links.iter().map(|l| l.name.clone()).collect();
         root.fault(path, RefusalCause::UnknownName { what: "link", name: name.into(), known })

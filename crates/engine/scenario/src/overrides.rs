@@ -6,8 +6,14 @@ use document::{Fault, Key, Node, Reader, RefusalCause, TomlTable, Value, key_pat
 use serde::de::Error as _;
 
 /// The tables that have user-given keys, and the noun for an entry of each.
-const NAMED_TABLES: [(&str, &str); 5] =
-    [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow"), ("faults", "fault")];
+const NAMED_TABLES: [(&str, &str); 6] = [
+    ("hosts", "host"),
+    ("links", "link"),
+    ("relays", "relay"),
+    ("flows", "flow"),
+    ("faults", "fault"),
+    ("attach", "attachment"),
+];
 
 /// Keys that apply to the whole experiment; a variant cannot override them.
 const SHARED_KEYS: [&str; 2] = ["goal", "baseline"];
@@ -142,7 +148,7 @@ fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
     }
 }
 
-/// Checks that a host, link, relay, flow or fault exists or that the override defines it as a whole.
+/// Checks that a host, link, relay, flow, fault or attachment exists or that the override defines it as a whole.
 fn check_target(
     root: &mut TomlTable,
     what: &'static str,

@@ -1,7 +1,11 @@
 //! `longfat attach`: puts a path in front of something that runs.
 
 #[cfg(target_os = "linux")]
+mod jobs;
+#[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
+mod output;
 
 #[cfg(target_os = "linux")]
 pub use live::attach;

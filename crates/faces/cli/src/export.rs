@@ -5,7 +5,7 @@ use crate::escape::{self, eprint_escaped};
 use crate::load::load;
 use crate::problem::CliProblem;
 use app::output::write_new;
-use import::{ExportFate, Exported};
+use import::{ExportFate, Exported, StagesAs};
 use scenario::ScenarioRequest;
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,10 +22,18 @@ pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let mut others = requested.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
     others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {
-        ExportFormat::Containerlab => import::to_containerlab(&loaded.experiment, &others, &args.image),
+        ExportFormat::Containerlab => {
+            let stages_as = if args.attach.is_some() { StagesAs::Attached } else { StagesAs::Commands };
+            import::to_containerlab(&loaded.experiment, &others, &args.image, stages_as)
+        }
     };
     let exported = exported.map_err(|e| CliProblem::usage(escape::value(&e.to_string()).into()))?;
     print_losses(&exported);
+    if let Some((path, text)) = args.attach.as_deref().zip(exported.attach.as_deref()) {
+        let path = write_new(path, text, args.force)?;
+        let path = path.display().to_string();
+        eprint_escaped!("wrote {0}; when the lab runs: sudo longfat attach {0}\n", escape::value(&path));
+    }
     let written = match &args.output {
         Some(path) if path != Path::new("-") => Some(write_new(path, &exported.yaml, args.force)?),
         _ => None,

@@ -33,7 +33,7 @@ use linux::packet::FrameSender;
 use linux::{clock, file, random};
 use proof::{ProbePlan, SETTLE, frame, last_departure};
 use result::{ElementResult, RttsOfRun, Trust};
-use scenario::{NamedStage, Scenario};
+use scenario::{LinkWay, NamedStage, Scenario};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -69,15 +69,14 @@ pub struct AttachPath {
 }
 
 impl AttachPath {
-    /// Takes a link of a scenario, with the faults of the scenario that concern it: both directions, or only
-    /// `forward` (true) or backward. The target is at its first end, or at the second if `swapped`.
+    /// Takes a link of a scenario, with the faults of the scenario that concern it: both directions, or only one. The target is at its first end, or at the second if `swapped`.
     ///
     /// # Errors
     /// Fails with the names of the scenario's links if `link` is not one.
     pub fn new(
         scenario: &Scenario,
         link: &str,
-        forward: Option<bool>,
+        direction: Option<LinkWay>,
         swapped: bool,
     ) -> Result<AttachPath, AttachError> {
         let assumed = chains::assume(scenario, true);
@@ -95,9 +94,13 @@ impl AttachPath {
         scenario.flows.clear();
         scenario.relays.clear();
         scenario.faults.clear();
+        scenario.attachments.clear();
         scenario.sample = Span::ZERO;
-        let with = |direction: bool| forward.is_none_or(|only| only == direction);
-        let directions = if swapped { [with(false), with(true)] } else { [with(true), with(false)] };
+        let mut directions =
+            [LinkWay::Forward, LinkWay::Backward].map(|way| direction.is_none_or(|only| only == way));
+        if swapped {
+            directions.reverse();
+        }
         Ok(AttachPath { scenario, directions, swapped })
     }
 

@@ -3,7 +3,9 @@
 
 use super::account::{Accounts, ExportedKey};
 use crate::number;
-use scenario::{DuplexLink, Experiment, Flow, Host, HostJitter, Relay, Scenario, ScheduledFault, Service};
+use scenario::{
+    Attachment, DuplexLink, Experiment, Flow, Host, HostJitter, Relay, Scenario, ScheduledFault, Service,
+};
 
 /// Accounts for every field of the exported variant except the stages of its links; `others` are the names of
 /// the other variants.
@@ -40,6 +42,7 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
         relays,
         flows,
         faults,
+        attachments,
     } = &variant.scenario;
     for one in hosts {
         host(one, list);
@@ -64,6 +67,10 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
     for ScheduledFault { name, kind, links: _, host: _, at, lasts } in faults {
         let mut accounts = Accounts { path: format!("faults.{name}"), list };
         accounts.left_out("", format!("a topology has no schedule: {} at {at} for {lasts}", kind.name()));
+    }
+    for Attachment { name, target, .. } in attachments {
+        let mut accounts = Accounts { path: format!("attach.{name}"), list };
+        accounts.left_out("", format!("{target} is not a node of the topology"));
     }
     // Run settings are meaningless without traffic.
     if !flows.is_empty() {

@@ -12,7 +12,7 @@ fn read(text: &str) -> Experiment {
 }
 
 fn exported(experiment: &Experiment) -> Exported {
-    to_containerlab(experiment, &[], "img").unwrap_or_else(|e| panic!("{e}"))
+    to_containerlab(experiment, &[], "img", StagesAs::Commands).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn fates(exported: &Exported) -> Vec<(&str, ExportFate)> {
@@ -80,7 +80,7 @@ fn hosts_links_and_impairments_are_written() {
         assert!(fates.contains(&right), "{right:?} in {fates:#?}");
     }
     assert!(exp.yaml.contains("# left out: flows.f: a topology has no traffic: 1 × cubic"), "{}", exp.yaml);
-    let others = to_containerlab(&read(NET), &["fast".into()], "img").unwrap();
+    let others = to_containerlab(&read(NET), &["fast".into()], "img", StagesAs::Commands).unwrap();
     assert!(
         others
             .unlike()
@@ -129,7 +129,12 @@ fn every_kind_and_every_key_is_accounted_for() {
         if stage.check().is_err() {
             continue;
         }
-        let export = |stage: &Stage| match to_containerlab(&one_way(vec![stage.clone()]), &[], "img") {
+        let export = |stage: &Stage| match to_containerlab(
+            &one_way(vec![stage.clone()]),
+            &[],
+            "img",
+            StagesAs::Commands,
+        ) {
             Ok(exported) => (exported.yaml, exported.parts),
             Err(nothing) => (nothing.to_string(), nothing.parts),
         };
@@ -194,7 +199,7 @@ fn every_queue_is_a_discipline_or_a_fifo_with_its_length() {
 #[test]
 fn a_scenario_without_writable_stages_is_an_error() {
     let outage = r#"links = { l = { between = ["a", "b"], forward = [{ kind = "outage", at = ["1s"], lasts = "1s" }] } }"#;
-    let error = to_containerlab(&read(outage), &[], "img").unwrap_err();
+    let error = to_containerlab(&read(outage), &[], "img", StagesAs::Commands).unwrap_err();
     assert!(error.to_string().contains("links.l.forward.outage"), "{error}");
     // A scenario without stages has only bare links.
     assert_eq!(exported(&one_way(vec![])).unlike().count(), 0);
@@ -269,5 +274,22 @@ fn a_topology_is_read_back_as_its_scenario() {
     for (was, is) in scenario.links.iter().zip(&back.links) {
         read_back(&was.forward, &is.forward);
         read_back(&was.backward, &is.backward);
+    }
+}
+
+#[test]
+fn attached_stages_need_no_commands_and_name_the_nodes() {
+    let experiment = read(NET);
+    let exported = to_containerlab(&experiment, &[], "img", StagesAs::Attached).unwrap();
+    assert!(!exported.yaml.contains("tc "), "{}", exported.yaml);
+    let attach = Experiment::parse("attach.toml", &exported.attach.unwrap(), &[]).unwrap();
+    let (had, has) = (&experiment.variants[0].scenario, &attach.variants[0].scenario);
+    assert_eq!(had.links, has.links);
+    let with_stages = had.links.iter().filter(|l| !l.forward.is_empty() || !l.backward.is_empty());
+    let names: Vec<&String> = with_stages.map(|l| &l.name).collect();
+    assert_eq!(has.attachments.iter().map(|a| &a.name).collect::<Vec<_>>(), names);
+    for a in &has.attachments {
+        let node = &has.hosts[has.links[a.link].between[0]].name;
+        assert!(a.target.starts_with(&format!("clab:{}/{node}:eth", has.name)), "{}", a.target);
     }
 }

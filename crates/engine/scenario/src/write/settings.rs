@@ -6,10 +6,10 @@ use document::written::{Table, Written};
 /// A key of a scenario and its value. Default values are left out, except of top-level keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioSetting {
-    /// The table that contains the key: `hosts`, `links`, `relays`, `flows`, `faults`; empty for top-level
-    /// keys.
+    /// The table that contains the key: `hosts`, `links`, `relays`, `flows`, `faults`, `attach`; empty for
+    /// top-level keys.
     pub section: &'static str,
-    /// Name of the host, link, relay, flow or fault; empty for top-level keys.
+    /// Name of the host, link, relay, flow, fault or attachment; empty for top-level keys.
     pub name: String,
     /// The key, with a dot for nested tables: `stack.mss`.
     pub key: String,
@@ -23,12 +23,13 @@ pub(crate) fn list(tree: &Tree) -> Vec<ScenarioSetting> {
     for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
         spell("", "", key, value, &mut settings);
     }
-    let sections: [(&str, &Table); 5] = [
+    let sections: [(&str, &Table); 6] = [
         ("hosts", &tree.hosts),
         ("links", &tree.links),
         ("relays", &tree.relays),
         ("flows", &tree.flows),
         ("faults", &tree.faults),
+        ("attach", &tree.attachments),
     ];
     for (section, table) in sections {
         for (name, value) in table {

@@ -43,6 +43,7 @@ impl ScenarioText {
             ("relays", "Relay", &tree.relays),
             ("flows", "Flow", &tree.flows),
             ("faults", "Fault", &tree.faults),
+            ("attach", "Attach", &tree.attachments),
         ] {
             for (name, value) in table {
                 self.text += "\n";

@@ -1,6 +1,7 @@
 //! Converts a scenario into the tables of its file.
 
 use super::prune::{prune, without_defaults};
+use crate::attachment::Attachment;
 use crate::evaluation::spell_measure;
 use crate::model::{DuplexLink, Experiment, Flow, NamedStage, Scenario};
 use crate::prefix::Prefix;
@@ -25,6 +26,7 @@ pub(crate) struct Tree {
     pub relays: Table,
     pub flows: Table,
     pub faults: Table,
+    pub attachments: Table,
 }
 
 /// The tables of a scenario's file.
@@ -49,6 +51,11 @@ pub(crate) fn tables(s: &Scenario) -> Tree {
         relays: s.relays.iter().map(|r| (r.name.clone(), Written::Table(relay(s, r)))).collect(),
         flows: s.flows.iter().map(|f| (f.name.clone(), Written::Table(flow(s, f)))).collect(),
         faults: s.faults.iter().map(|f| (f.name.clone(), Written::Table(fault(s, f)))).collect(),
+        attachments: s
+            .attachments
+            .iter()
+            .map(|a| (a.name.clone(), Written::Table(attachment(s, a))))
+            .collect(),
     }
 }
 
@@ -62,6 +69,18 @@ pub(crate) fn shared_keys(experiment: &Experiment) -> Table {
         ("baseline", experiment.baseline.as_deref().map(Written::text)),
     ];
     said.into_iter().filter_map(|(key, value)| Some(entry(key, value?))).collect()
+}
+
+fn attachment(s: &Scenario, attachment: &Attachment) -> Table {
+    let Attachment { name: _, link, target, at_second_end, direction, only } = attachment;
+    let link = &s.links[*link];
+    let mut table = vec![entry("link", Written::text(&link.name)), entry("target", Written::text(target))];
+    if *at_second_end {
+        table.push(entry("host", host(s, link.between[1])));
+    }
+    table.extend(direction.map(|direction| entry("direction", Written::text(direction.name()))));
+    table.extend(only.as_deref().map(|only| entry("only", Written::text(only))));
+    table
 }
 
 fn entry(key: &str, value: Written) -> (String, Written) {

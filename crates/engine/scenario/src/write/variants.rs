@@ -18,6 +18,7 @@ pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
     out.named("relays", &base.relays, &tree.relays);
     out.named("flows", &base.flows, &tree.flows);
     out.named("faults", &base.faults, &tree.faults);
+    out.named("attach", &base.attachments, &tree.attachments);
     out.0
 }
 
@@ -54,7 +55,7 @@ impl Changes {
         }
     }
 
-    /// Overrides of links, relays, flows or faults. The whole table is replaced unless entries were only
+    /// Overrides of links, relays, flows, faults or attachments. The whole table is replaced unless entries were only
     /// appended, or, for flows, left out.
     fn named(&mut self, section: &str, base: &Table, tree: &Table) {
         let (old, new) = (names(base), names(tree));

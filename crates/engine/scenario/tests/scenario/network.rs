@@ -1,6 +1,6 @@
 //! Networks of hosts: addresses, routes, customers, services and faults, and the errors in them.
 
-use scenario::{Experiment, Prefix, Scenario};
+use scenario::{Experiment, LinkWay, Prefix, Scenario};
 
 const NET: &str = r#"
 duration = "20s"
@@ -69,6 +69,29 @@ fn a_network_is_read_and_written_back() {
     assert_eq!(announced(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
     assert_eq!(announced(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
     assert_eq!(announced(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
+}
+
+#[test]
+fn attachments_name_a_link_its_end_and_a_target() {
+    let text = "[links.wan]\nbetween = [\"web\", \"far\"]\n[links.lan]\nbetween = [\"far\", \"db\"]\n";
+    let attached = |table: &str| {
+        let text = format!("{text}[attach.x]\n{table}");
+        let read = Experiment::parse("t.toml", &text, &[]).map_err(|e| e.to_string());
+        read.map(|e| e.variants[0].scenario.attachments[0].clone())
+    };
+    let a =
+        attached("link = \"lan\"\ntarget = \"docker:db\"\nhost = \"db\"\ndirection = \"backward\"").unwrap();
+    assert_eq!((a.name.as_str(), a.link, a.target.as_str(), a.at_second_end), ("x", 1, "docker:db", true));
+    assert_eq!((a.direction, a.only), (Some(LinkWay::Backward), None));
+    assert!(!attached("link = \"wan\"\ntarget = \"pid:1\"").unwrap().at_second_end);
+    for (table, expected) in [
+        ("link = \"wam\"\ntarget = \"pid:1\"", "wam"),
+        ("link = \"wan\"\ntarget = \"pid:1\"\nhost = \"db\"", "the link `wan` does not end at `db`"),
+        ("link = \"wan\"", "target"),
+    ] {
+        let e = attached(table).unwrap_err();
+        assert!(e.contains(expected), "{e}");
+    }
 }
 
 #[test]

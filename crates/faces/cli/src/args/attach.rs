@@ -12,12 +12,14 @@ TARGET is docker:NAME, podman:NAME, k8s:POD/CONTAINER, clab:LAB/NODE, netns:NAME
 at its end, or dev:DEVICE of this host. Without :DEVICE it is the one with the default route.
 
 PATH is a link of a scenario file or built-in example, FILE#LINK; FILE#LINK.forward is what the target sends,
-FILE#LINK.backward what it receives. Without PATH the options --limiter to --loss describe it.
+FILE#LINK.backward what it receives. Without PATH the options --limiter to --loss describe it. A scenario with [attach]
+tables in place of TARGET names targets and links (docs/attach.md).
 
   sudo longfat attach docker:web --limiter policer --rate 20Mbit/s --burst 9kB --rtt 60ms --for 10min
   sudo longfat attach netns:client home-line#line
   sudo longfat attach clab:mylab/r1:eth1 path.toml#wan.forward --only 'host 10.1.0.0/16 port 5432'
-  sudo longfat attach docker:db --rate 50Mbit/s --direction both -- ./integration-test.sh
+  sudo longfat attach docker:db --rate 5Mbit/s --down-rate 50Mbit/s -- ./integration-test.sh
+  sudo longfat attach shop.toml --for 10min
 
 Before anything is led through the path, a self-test shows its limit and delay. No address, route or queueing
 discipline changes, and packets pass as before when longfat ends, however it ends (docs/attach.md).
@@ -27,7 +29,7 @@ executed. Without a command: 0 success; 1 the target has gone, or the self-test 
 // Only Linux can attach.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct AttachArgs {
-    /// What to put a path in front of.
+    /// What to put a path in front of, or a scenario whose `[attach]` tables name several targets.
     pub target: String,
     /// Scenario and link, FILE#LINK or FILE#LINK.DIRECTION; #LINK may be left out if there is only one.
     #[arg(value_name = "PATH")]
@@ -48,17 +50,17 @@ pub struct AttachArgs {
     #[arg(long)]
     pub json: bool,
     /// Write the packets to DIR/target.pcap and DIR/network.pcap (headers only): outgoing ones before and
-    /// after the path, incoming ones after and before it.
+    /// after the path, incoming ones after and before it. With `[attach]` tables, to DIR/NAME.
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
     /// The target is at the link's second end: it sends what the link carries backward.
     #[arg(long)]
     pub swap: bool,
     /// Variant of the scenario. Default: the first.
-    #[arg(long, value_name = "NAME", requires = "file")]
+    #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Override a key of the scenario, e.g. `links.wan.forward.policer.rate=20Mbit/s`.
-    #[arg(long, value_name = "KEY=VALUE", requires = "file")]
+    #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of random losses and delays. Default: the scenario's seed.
     #[arg(long)]

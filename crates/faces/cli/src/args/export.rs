@@ -17,6 +17,7 @@ file only approximates (with the number) and what it leaves out is listed by key
 the file.
 
   longfat export sdwan-limiter -o wan.clab.yml
+  longfat export home-line -o home.clab.yml --attach home.attach.toml
 
 Exit codes: 0 the file has the whole scenario; 1 it is written but lacks parts; 2 it is not written, e.g. because
 nothing that the scenario does to packets can be expressed.")]
@@ -35,6 +36,10 @@ pub struct ExportArgs {
     /// Override a key of the scenario, as in `longfat run`; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Write the scenario to this file with an `[attach]` table for each link, and no `tc` commands into the
+    /// topology: `longfat attach FILE` then puts exactly these paths into the running lab.
+    #[arg(long, value_name = "FILE")]
+    pub attach: Option<PathBuf>,
     /// Container image of all nodes; it must have `ip` and `tc`.
     #[arg(long, value_name = "NAME", default_value = "nicolaka/netshoot")]
     pub image: String,

@@ -493,3 +493,37 @@ fn wrong_targets_and_paths_are_refused() {
     fails(&["docker:longfat-no-such", "--rtt", "1ms"], "longfat-no-such");
     assert!(site.is_as_before());
 }
+
+#[test]
+fn tables_of_a_scenario_attach_several_targets_at_once() {
+    let Some(site) = Site::new() else { return };
+    let delay = |ms: u32| format!("[{{ kind = \"delay\", delay = \"{ms}ms\" }}]");
+    let link = |name: &str, ms| {
+        format!(
+            "[links.{name}]\nbetween = [\"{name}-host\", \"net\"]\nforward = {0}\nbackward = {0}\n",
+            delay(ms)
+        )
+    };
+    let attached = format!(
+        "[attach.near]\nlink = \"a\"\ntarget = \"netns:{}\"\n[attach.far]\nlink = \"b\"\ntarget = \"netns:{}\"\n\
+         direction = \"forward\"\n",
+        site.near, site.far
+    );
+    let file = site.file("both.toml", &format!("{}{}{attached}", link("a", 10), link("b", 15)));
+    let ping = ["ip", "netns", "exec", &site.near, "ping", "-c", "5", "-i", "0.2", FAR];
+    let done = Command::new(LONGFAT).args(["attach", &file, "--json", "--"]).args(ping).output();
+    let done = done.expect("longfat");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let text = String::from_utf8_lossy(&done.stdout);
+    let json: Value = serde_json::from_str(text.lines().last().unwrap()).expect("JSON in the last line");
+    let of = |name: &str| json["attached"].as_array().unwrap().iter().find(|a| a["name"] == name).unwrap();
+    let passed =
+        |name: &str| ["outgoing", "incoming"].map(|way| of(name)["passed_packets"][way].as_u64().unwrap());
+    assert!(passed("near").iter().all(|n| *n >= 5), "{json}");
+    assert!(passed("far")[0] >= 5 && passed("far")[1] == 0, "{json}");
+    // 10 ms there and back, 15 ms back only.
+    let least: f64 =
+        text.split("min/avg/max/mdev = ").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+    assert!((35.0..45.0).contains(&least), "{text}");
+    assert!(site.is_as_before());
+}

@@ -233,6 +233,14 @@ impl Draw {
             let keys = self.flow(hosts, relays);
             text += &format!("[flows.\"f.{i}\"]\nfrom = \"h0\"\nto = \"h{}\"\n{keys}\n", hosts - 1);
         }
+        for i in 0..self.below(3) {
+            let host = self.one_of(&["", "host = \"h0\"\n", "host = \"h1\"\n"]);
+            let direction = self.one_of(&["", "direction = \"forward\"\n", "direction = \"backward\"\n"]);
+            let only = self.one_of(&["", "only = \"port 5432\"\n"]);
+            text += &format!(
+                "[attach.a{i}]\nlink = \"l0\"\ntarget = \"docker:web-{i}\"\n{host}{direction}{only}"
+            );
+        }
         if self.one_in(2) {
             for i in 0..1 + self.below(3) {
                 text += &self.variant(i, hosts, &text);
@@ -249,7 +257,7 @@ impl Draw {
             let (way, link) = (self.one_of(&["forward", "backward"]), self.below(hosts - 1));
             let cc = self.cc();
             let host = self.below(hosts);
-            let change = match self.below(10) {
+            let change = match self.below(11) {
                 0 => format!("\"flows.\\\"f.0\\\".cc\" = {cc}\n"),
                 1 => format!("\"flows.\\\"f.{}\\\".enabled\" = {}\n", self.below(3), self.one_in(2)),
                 2 => format!("\"links.l{link}.{way}\" = {}\n", self.stages()),
@@ -258,7 +266,8 @@ impl Draw {
                 5 => format!("\"flows.new\" = {{ from = \"h0\", to = \"h1\", cc = {cc} }}\n"),
                 6 => "\"links.new\" = { between = [\"h0\", \"far\"] }\n".into(),
                 7 => "duration = \"5s\"\nsample = \"2ms\"\n".into(),
-                8 => format!("\"links.l{link}.{way}.0.delay\" = \"7ms\"\n"),
+                8 => "\"attach.a0.target\" = \"netns:far\"\n".into(),
+                9 => format!("\"links.l{link}.{way}.0.delay\" = \"7ms\"\n"),
                 _ => "\"flows.\\\"f.1\\\".count\" = 2\n".into(),
             };
             if !kept.contains(change.split(" =").next().unwrap())
