@@ -1,5 +1,5 @@
 //! eBPF programs for the live kernel, and their loader: congestion controls (`struct_ops`), and the programs
-//! of `longfat attach` (`traffic.rs`).
+//! of `longfat attach` (`traffic.rs`) and `longfat apply` (`apply.rs`).
 //!
 //! A congestion control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), its committed clang output
 //! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` parses such files and relocates them for
@@ -18,6 +18,8 @@
 // On other systems there is no loader, and much of its supporting code is unused.
 #![cfg_attr(not(all(target_os = "linux", target_endian = "little")), allow(dead_code))]
 
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+mod apply;
 mod capabilities;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod diagnose;
@@ -43,6 +45,8 @@ mod traffic;
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 mod unsupported;
 
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+pub use apply::{ApplyConfig, ApplyPrograms, ChangedSocket, ListedSocket, RestoredSocket};
 pub use done::{Before, Done};
 pub use error::ControlError;
 #[cfg(all(target_os = "linux", target_endian = "little"))]

@@ -42,7 +42,8 @@ fn source_hash() -> String {
     let mut all = format!("{FLAGS} {STRIP}");
     let mut paths: Vec<String> = files("bpf").iter().map(|name| format!("bpf/{name}")).collect();
     paths.push("tests/steady.bpf.c".into());
-    paths.extend(files("traffic").iter().filter(|f| f.ends_with(".c")).map(|name| format!("traffic/{name}")));
+    paths
+        .extend(files("traffic").iter().filter(|f| !f.ends_with(".o")).map(|name| format!("traffic/{name}")));
     for path in paths {
         all.push_str(&fs::read_to_string(crate_path(&path)).expect(&path));
     }

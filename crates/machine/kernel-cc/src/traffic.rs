@@ -1,8 +1,8 @@
 //! The programs of `longfat attach` (`traffic/attach.bpf.c`): loading, attaching and reading them.
 
-use crate::object::{Code, ParsedObject, describe, link};
+use crate::object::{Code, ParsedObject, SectionMap, describe, link};
 use crate::{ControlError, capabilities};
-use linux::bpf::{self, DeviceSide, Refused};
+use linux::bpf::{self, DeviceSide, ProgramKind, Refused};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ const OBJECT: &[u8] = include_bytes!("../traffic/attach.bpf.o");
 /// Name of the object in messages.
 const NAME: &str = "attach";
 
-/// Maximum number of hosts and of ports to select (`MAX_TERMS`).
+/// Maximum number of hosts and of ports to select (`MAX_TERMS` of `traffic/select.h`).
 const MAX_TERMS: usize = 16;
 /// Size of `struct host`: family, address and mask.
 const HOST_BYTES: usize = 4 + 16 + 16;
@@ -111,55 +111,16 @@ impl AttachPrograms {
         capabilities::check()?;
         let mut object = ParsedObject::new(NAME, OBJECT)?;
         set_constants(&mut object, &config)?;
-        let failed = |doing: &str, e: &io::Error| ControlError::Rejected {
-            name: NAME.into(),
-            why: format!("{doing}: {e}"),
-            log: String::new(),
-        };
-        let types = describe(object.texts(), object.constants.len(), &object.parameters());
-        let types = bpf::load_types(&types.bytes).map_err(|e| failed("loading its BTF", &e))?;
-        let map = |name: &str, size, read_only| {
-            bpf::variables_map(name, size, read_only).map_err(|e| failed("creating a map", &e))
-        };
-        let (sections, constants) = object.data_sections();
-        let constants_map = map("attach.rodata", object.constants.len(), true)?;
-        let keep = |e: io::Error| failed("keeping its constants", &e);
-        bpf::set(constants_map.as_fd(), &object.constants).map_err(keep)?;
-        bpf::freeze(constants_map.as_fd()).map_err(keep)?;
-        let mut maps = Vec::new();
-        for (section, name, size) in sections {
-            maps.push((section, name, map(&format!("attach{name}"), size, name == ".data.control")?));
-        }
-        let placed = maps.iter().map(|(section, _, fd)| (*section, fd.as_raw_fd()));
-        let placed = placed.chain(constants.map(|section| (section, constants_map.as_raw_fd())));
+        let mut maps = DataMaps::create(&object, &[".data.control"])?;
         // The programs use no type of the kernel, so their own types stand for it.
-        let code = Code::with_maps(&object, &object.types, &placed.collect())?;
+        let code = Code::with_maps(&object, &object.types, &maps.placed().collect())?;
         let mut programs = Vec::new();
         for name in LEADERS.into_iter().chain(RETURNERS).chain([GUARD]) {
-            let at = object.function(name);
-            let at = at.ok_or_else(|| ControlError::object(format!("it has no function {name}")))?;
-            let linked = link(&object, &code, at)?;
-            let loaded = bpf::load_program(&bpf::ProgramLoad {
-                name,
-                code: &linked.code,
-                lines: &linked.lines,
-                licence: object.licence(),
-                kind: bpf::ProgramKind::Traffic,
-                types: types.as_fd(),
-            });
-            let loaded = loaded.map_err(|Refused { error, log }| ControlError::Rejected {
-                name: NAME.into(),
-                why: format!("{name}: {error}"),
-                log: log.trim_end().into(),
-            })?;
+            let loaded = load_function(&object, &code, maps.types.as_fd(), name, ProgramKind::Traffic)?;
             programs.push((name.to_string(), loaded));
         }
-        let mut take = |name: &str| {
-            let at = maps.iter().position(|(_, n, _)| *n == name);
-            let at = at.ok_or_else(|| ControlError::object(format!("it has no section {name}")))?;
-            Ok::<_, ControlError>(maps.swap_remove(at).2)
-        };
-        let (control, counters, probes) = (take(".data.control")?, take(".data.counters")?, take(".bss")?);
+        let (control, counters, probes) =
+            (maps.take(".data.control")?, maps.take(".data.counters")?, maps.take(".bss")?);
         Ok(AttachPrograms { config, programs, control, counters, probes, links: Vec::new() })
     }
 
@@ -263,6 +224,84 @@ impl AttachPrograms {
     }
 }
 
+/// The maps that hold an object's variables and constants, and the BTF for its programs.
+pub(crate) struct DataMaps {
+    pub types: OwnedFd,
+    constants: Option<(usize, OwnedFd)>,
+    variables: Vec<(usize, String, OwnedFd)>,
+}
+
+impl DataMaps {
+    /// Creates the maps, with the object's constants. Programs can only read sections in `read_only`.
+    pub fn create(object: &ParsedObject<'_>, read_only: &[&str]) -> Result<DataMaps, ControlError> {
+        let failed = |doing: &str, e: &io::Error| rejected(&object.name, format!("{doing}: {e}"));
+        let types = describe(object.texts(), object.constants.len(), &object.parameters());
+        let types = bpf::load_types(&types.bytes).map_err(|e| failed("loading its BTF", &e))?;
+        let map = |section: &str, size, read_only| {
+            let created = bpf::variables_map(&format!("{}{section}", object.name), size, read_only);
+            created.map_err(|e| failed("creating a map", &e))
+        };
+        let (sections, constants) = object.data_sections();
+        let constants = constants.map(|section| {
+            let constants = map(".rodata", object.constants.len(), true)?;
+            let keep = |e: io::Error| failed("keeping its constants", &e);
+            bpf::set(constants.as_fd(), &object.constants).map_err(keep)?;
+            bpf::freeze(constants.as_fd()).map_err(keep)?;
+            Ok((section, constants))
+        });
+        let constants = constants.transpose()?;
+        let mut variables = Vec::new();
+        for (section, name, size) in sections {
+            variables.push((section, name.to_string(), map(name, size, read_only.contains(&name))?));
+        }
+        Ok(DataMaps { types, constants, variables })
+    }
+
+    /// Returns the map that stands for each section.
+    pub fn placed(&self) -> impl Iterator<Item = (usize, SectionMap)> {
+        let variables = self.variables.iter().map(|(section, _, fd)| (*section, fd));
+        let all = variables.chain(self.constants.iter().map(|(section, fd)| (*section, fd)));
+        all.map(|(section, fd)| (section, SectionMap::Data(fd.as_raw_fd())))
+    }
+
+    /// Removes the map of a section with variables.
+    pub fn take(&mut self, name: &str) -> Result<OwnedFd, ControlError> {
+        let at = self.variables.iter().position(|(_, n, _)| n == name);
+        let at = at.ok_or_else(|| ControlError::object(format!("it has no section {name}")))?;
+        Ok(self.variables.swap_remove(at).2)
+    }
+}
+
+fn rejected(name: &str, why: String) -> ControlError {
+    ControlError::Rejected { name: name.into(), why, log: String::new() }
+}
+
+/// Links and loads a function of an object.
+pub(crate) fn load_function(
+    object: &ParsedObject<'_>,
+    code: &Code,
+    types: BorrowedFd<'_>,
+    name: &str,
+    kind: ProgramKind,
+) -> Result<OwnedFd, ControlError> {
+    let at = object.function(name);
+    let at = at.ok_or_else(|| ControlError::object(format!("it has no function {name}")))?;
+    let linked = link(object, code, at)?;
+    let loaded = bpf::load_program(&bpf::ProgramLoad {
+        name,
+        code: &linked.code,
+        lines: &linked.lines,
+        licence: object.licence(),
+        kind,
+        types,
+    });
+    loaded.map_err(|Refused { error, log }| ControlError::Rejected {
+        name: object.name.clone(),
+        why: format!("{name}: {error}"),
+        log: log.trim_end().into(),
+    })
+}
+
 /// Invalid argument, and a list that has changed (errno.h).
 const EINVAL: i32 = 22;
 const ESTALE: i32 = 116;
@@ -272,9 +311,6 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 }
 
 fn set_constants(object: &mut ParsedObject<'_>, config: &AttachConfig) -> Result<(), ControlError> {
-    if config.hosts.len() > MAX_TERMS || config.ports.len() > MAX_TERMS {
-        return Err(ControlError::Parameter { why: format!("more than {MAX_TERMS} hosts or ports") });
-    }
     let (mark, index, probe) = config.secrets;
     let [out, inward] = config.directions.map(u64::from);
     object.set(&[
@@ -285,13 +321,24 @@ fn set_constants(object: &mut ParsedObject<'_>, config: &AttachConfig) -> Result
         ("secret_index", index.into()),
         ("secret_probe", probe),
         ("directions", out | inward << 1),
-        ("host_count", config.hosts.len() as u64),
-        ("port_count", config.ports.len() as u64),
     ])?;
-    let mut hosts = config.hosts.iter().flat_map(|(ip, bits)| host(*ip, *bits)).collect::<Vec<u8>>();
+    set_selection(object, &config.hosts, &config.ports)
+}
+
+/// Sets the hosts and ports to select (`traffic/select.h`).
+pub(crate) fn set_selection(
+    object: &mut ParsedObject<'_>,
+    hosts: &[(IpAddr, u8)],
+    ports: &[u16],
+) -> Result<(), ControlError> {
+    if hosts.len() > MAX_TERMS || ports.len() > MAX_TERMS {
+        return Err(ControlError::Parameter { why: format!("more than {MAX_TERMS} hosts or ports") });
+    }
+    object.set(&[("host_count", hosts.len() as u64), ("port_count", ports.len() as u64)])?;
+    let mut hosts = hosts.iter().flat_map(|(ip, bits)| host(*ip, *bits)).collect::<Vec<u8>>();
     hosts.resize(MAX_TERMS * HOST_BYTES, 0);
     object.set_bytes("hosts", &hosts)?;
-    let mut ports: Vec<u8> = config.ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+    let mut ports: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
     ports.resize(MAX_TERMS * size_of::<u16>(), 0);
     object.set_bytes("ports", &ports)
 }

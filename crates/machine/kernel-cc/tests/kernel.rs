@@ -1,6 +1,7 @@
 //! Tests on the real kernel, as root: `make netns`.
 #![allow(unsafe_code)]
 
+mod apply;
 mod traffic;
 
 use kernel_cc::{Before, Kernel, Loaded};

@@ -14,19 +14,7 @@
  *
  * Everything passes untouched while longfat does not run its engine: the control block's time must be recent.
  */
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef unsigned int __u32;
-typedef unsigned long long __u64;
-typedef long long __s64;
-typedef _Bool bool;
-enum { false, true };
-
-#define SEC(name) __attribute__((section(name), used))
-#define INLINE static inline __attribute__((always_inline))
-#define PARAMETER(type, name) const volatile type name = 0
-
-char licence[] SEC("license") = "Dual MIT/GPL";
+#include "select.h"
 
 /* The context of tc programs (linux/bpf.h); its layout is part of the kernel's stable interface. */
 struct __sk_buff {
@@ -66,17 +54,6 @@ PARAMETER(__u32, secret_mark);   /* not zero */
 PARAMETER(__u32, secret_index);  /* not zero, 16 bits */
 PARAMETER(__u64, secret_probe);
 PARAMETER(__u32, directions);    /* bit 0: outgoing packets are led through a path; bit 1: incoming */
-PARAMETER(__u32, host_count);    /* zero: any host */
-PARAMETER(__u32, port_count);    /* zero: any port */
-
-#define MAX_TERMS 16
-struct host {
-    __u32 family;                /* 4 or 6 */
-    __u32 address[4];
-    __u32 mask[4];
-};
-const volatile struct host hosts[MAX_TERMS] = {};
-const volatile __u16 ports[MAX_TERMS] = {}; /* network order */
 
 /* Written by longfat, read here. */
 #define OFF 0
@@ -139,27 +116,6 @@ INLINE bool is_probe(struct __sk_buff *skb, struct probe *probe)
     return !skb_load_bytes(skb, PROBE_AT, probe, sizeof(*probe)) && probe->secret == secret_probe;
 }
 
-INLINE bool is_listed_host(__u32 family, const __u32 *from, const __u32 *to)
-{
-    if (!host_count)
-        return true;
-    for (__u32 i = 0; i < MAX_TERMS; i++) {
-        __u32 a = 0, b = 0;
-
-        if (i >= host_count)
-            break;
-        if (hosts[i].family != family)
-            continue;
-        for (__u32 n = 0; n < 4; n++) {
-            a |= (from[n] ^ hosts[i].address[n]) & hosts[i].mask[n];
-            b |= (to[n] ^ hosts[i].address[n]) & hosts[i].mask[n];
-        }
-        if (!a || !b)
-            return true;
-    }
-    return false;
-}
-
 /* Whether one of a packet's ports is listed. Later fragments and protocols without ports pass. */
 INLINE bool is_listed_port(struct __sk_buff *skb, __u8 protocol, __u32 at)
 {
@@ -169,13 +125,7 @@ INLINE bool is_listed_port(struct __sk_buff *skb, __u8 protocol, __u32 at)
         return true;
     if (skb_load_bytes(skb, at, ends, sizeof(ends)))
         return false;
-    for (__u32 i = 0; i < MAX_TERMS; i++) {
-        if (i >= port_count)
-            break;
-        if (ends[0] == ports[i] || ends[1] == ports[i])
-            return true;
-    }
-    return false;
+    return has_listed_port(ends[0], ends[1]);
 }
 
 INLINE bool is_wanted(struct __sk_buff *skb)

@@ -1,8 +1,10 @@
-//! The system call `bpf` (bpf(2), linux/bpf.h), as far as congestion controls and traffic programs need it.
+//! The system call `bpf` (bpf(2), linux/bpf.h), as far as congestion controls, traffic programs and `longfat
+//! apply` need it.
 
 use crate::check;
 use std::ffi::{CStr, CString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +14,8 @@ use std::path::Path;
 const MAP_CREATE: i32 = 0;
 const MAP_LOOKUP_ELEM: i32 = 1;
 const MAP_UPDATE_ELEM: i32 = 2;
+const MAP_DELETE_ELEM: i32 = 3;
+const MAP_GET_NEXT_KEY: i32 = 4;
 const PROG_LOAD: i32 = 5;
 const OBJ_PIN: i32 = 6;
 const OBJ_GET: i32 = 7;
@@ -23,18 +27,25 @@ const BTF_LOAD: i32 = 18;
 const BTF_GET_FD_BY_ID: i32 = 19;
 const MAP_FREEZE: i32 = 22;
 const LINK_CREATE: i32 = 28;
+const ITER_CREATE: i32 = 33;
 const PROG_BIND_MAP: i32 = 35;
 
 /// Types of maps and programs, and attach types.
+const MAP_TYPE_HASH: u32 = 1;
 const MAP_TYPE_ARRAY: u32 = 2;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
+const PROG_TYPE_SOCK_OPS: u32 = 13;
+const PROG_TYPE_TRACING: u32 = 26;
+const ATTACH_CGROUP_SOCK_OPS: u32 = 3;
+const ATTACH_TRACE_ITER: u32 = 28;
 const ATTACH_TCX_INGRESS: u32 = 46;
 const ATTACH_TCX_EGRESS: u32 = 47;
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_STRUCT_OPS: u32 = 44;
 
-/// Flags of maps: read-only for programs; registered through a link.
+/// Flags of maps: memory only for existing entries; read-only for programs; registered through a link.
+const F_NO_PREALLOC: u32 = 1 << 0;
 const F_RDONLY_PROG: u32 = 1 << 7;
 const F_LINK: u32 = 1 << 13;
 
@@ -178,6 +189,82 @@ pub fn variables_map(name: &str, size: usize, read_only: bool) -> io::Result<Own
     arguments.word(12, 1).word(16, flags).name(28, name).open(MAP_CREATE)
 }
 
+/// Size of the keys of [`hash_map`].
+const HASH_KEY: usize = size_of::<u64>();
+
+/// Creates a map from 64-bit keys to values of `size` bytes, with at most `max` entries.
+pub fn hash_map(name: &str, size: usize, max: u32) -> io::Result<OwnedFd> {
+    let arguments = Numbers::new().word(0, MAP_TYPE_HASH).word(4, HASH_KEY as u32).word(8, size as u32);
+    arguments.word(12, max).word(16, F_NO_PREALLOC).name(28, name).open(MAP_CREATE)
+}
+
+/// Checks that a map is one of [`hash_map`]. Returns the size of its values.
+fn hash_value_size(map: BorrowedFd<'_>) -> io::Result<usize> {
+    let info_bytes = info(map)?;
+    match (info_bytes.word(0), info_bytes.word(8) as usize) {
+        (MAP_TYPE_HASH, HASH_KEY) => Ok(info_bytes.word(12) as usize),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Sets the value of a key in a map of [`hash_map`]; the value must have the map's value size.
+///
+/// # Errors
+/// Fails with E2BIG if the map is full.
+pub fn insert(map: BorrowedFd<'_>, key: u64, value: &[u8]) -> io::Result<()> {
+    if value.len() != hash_value_size(map)? {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let key = key.to_ne_bytes();
+    let arguments = Numbers::new().fd(0, map).reads(8, &key).reads(16, value);
+    // SAFETY: the key has the size of the map's keys and the value that of its values.
+    unsafe { call(arguments.0, MAP_UPDATE_ELEM) }.map(drop)
+}
+
+/// Removes a key from a map of [`hash_map`]. Returns whether it was there.
+pub fn remove(map: BorrowedFd<'_>, key: u64) -> io::Result<bool> {
+    hash_value_size(map)?;
+    let key = key.to_ne_bytes();
+    let arguments = Numbers::new().fd(0, map).reads(8, &key);
+    // SAFETY: the key has the size of the map's keys.
+    match unsafe { call(arguments.0, MAP_DELETE_ELEM) } {
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        done => done.map(|_| true),
+    }
+}
+
+/// Returns the entries of a map of [`hash_map`]. An entry that changes meanwhile may be missing, or be there
+/// twice.
+pub fn entries(map: BorrowedFd<'_>) -> io::Result<Vec<(u64, Vec<u8>)>> {
+    let size = hash_value_size(map)?;
+    let (mut found, mut last) = (Vec::new(), None::<[u8; HASH_KEY]>);
+    loop {
+        let mut next = [0; HASH_KEY];
+        let arguments = Numbers::new().fd(0, map);
+        let arguments = match &last {
+            Some(last) => arguments.reads(8, last).writes(16, &mut next),
+            None => arguments.writes(16, &mut next),
+        };
+        // SAFETY: both keys have the size of the map's keys; without a key the kernel returns the first.
+        match unsafe { call(arguments.0, MAP_GET_NEXT_KEY) } {
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(found),
+            done => done.map(drop)?,
+        }
+        let mut value = vec![0; size];
+        let arguments = Numbers::new().fd(0, map).reads(8, &next).writes(16, &mut value);
+        // SAFETY: the key has the size of the map's keys and the value that of its values.
+        match unsafe { call(arguments.0, MAP_LOOKUP_ELEM) } {
+            // Removed since.
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => {}
+            done => {
+                done?;
+                found.push((u64::from_ne_bytes(next), value));
+            }
+        }
+        last = Some(next);
+    }
+}
+
 /// Creates a map whose value is a congestion control; `wrapped`: the type of that value in the kernel's BTF.
 pub fn control_map(name: &str, size: usize, wrapped: u32, types: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     map(MAP_TYPE_STRUCT_OPS, name, size, F_LINK, types).word(60, wrapped).open(MAP_CREATE)
@@ -229,6 +316,13 @@ pub enum ProgramKind {
     },
     /// Packets of a network device, for [`attach_to_device`].
     Traffic,
+    /// Runs for each TCP socket of a namespace, for [`iterator`].
+    SocketIterator {
+        /// Type id of the function `bpf_iter_tcp` in the kernel's BTF.
+        function: u32,
+    },
+    /// Events of the TCP connections of a control group, for [`attach_to_group`].
+    SocketEvents,
 }
 
 /// A program that the kernel rejected.
@@ -245,9 +339,12 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
     let licence = CString::new(program.licence).unwrap_or_default();
     let numbers = || {
         let counts = (program.code.len() / 8, program.lines.len() / LINE_INFO_BYTES);
+        // The attached type, and the member of a control or the attach type.
         let (kind, control, member) = match program.kind {
             ProgramKind::Operation { control, member } => (PROG_TYPE_STRUCT_OPS, control, member),
             ProgramKind::Traffic => (PROG_TYPE_SCHED_CLS, 0, 0),
+            ProgramKind::SocketIterator { function } => (PROG_TYPE_TRACING, function, ATTACH_TRACE_ITER),
+            ProgramKind::SocketEvents => (PROG_TYPE_SOCK_OPS, 0, ATTACH_CGROUP_SOCK_OPS),
         };
         Numbers::new()
             .word(0, kind)
@@ -296,6 +393,27 @@ pub fn bind(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
 /// Registers the congestion control in a map; the returned descriptor keeps it registered.
 pub fn register(control: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Numbers::new().fd(0, control).word(8, ATTACH_STRUCT_OPS).open(LINK_CREATE)
+}
+
+/// Prepares an iterator for [`iterate`]; `program` is a [`ProgramKind::SocketIterator`].
+pub fn iterator(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Numbers::new().fd(0, program).word(8, ATTACH_TRACE_ITER).open(LINK_CREATE)
+}
+
+/// Runs an iterator over the sockets of the calling thread's network namespace. Returns what its program
+/// wrote.
+pub fn iterate(link: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let file = Numbers::new().fd(0, link).open(ITER_CREATE)?;
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Attaches a program to the events of the TCP connections of a control group (cgroup v2) and of the groups
+/// below it, together with the programs of others. It is detached when the returned descriptor, and every
+/// copy of it, is closed (Linux 5.7).
+pub fn attach_to_group(program: BorrowedFd<'_>, group: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Numbers::new().fd(0, program).fd(4, group).word(8, ATTACH_CGROUP_SOCK_OPS).open(LINK_CREATE)
 }
 
 /// A side of a network device.

@@ -14,6 +14,8 @@ pub const LOAD_64: u8 = 0x18;
 pub const PSEUDO_CALL: u8 = 1;
 /// Source register of a call to a kernel function.
 pub const PSEUDO_KFUNC_CALL: u8 = 2;
+/// Source register of a `lddw` of a map.
+pub const PSEUDO_MAP_FD: u8 = 1;
 /// Source register of a `lddw` of an address in a map's value.
 pub const PSEUDO_MAP_VALUE: u8 = 2;
 

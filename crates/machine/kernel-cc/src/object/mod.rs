@@ -22,13 +22,13 @@ pub use describe::{CONSTANTS, describe};
 #[cfg(test)]
 pub use interface::interface;
 pub use link::link;
-pub use relocate::Code;
+pub use relocate::{Code, SectionMap};
 
 use crate::{ControlError, Parameter};
 use elf::{Elf, OBJECT};
 use ext::Ext;
 
-pub use btf::{DATASEC, FUNC_PROTO, PTR, STRUCT, VAR};
+pub use btf::{DATASEC, FUNC, FUNC_PROTO, PTR, STRUCT, VAR};
 
 /// A parsed object that has not been loaded.
 pub struct ParsedObject<'a> {
@@ -82,6 +82,11 @@ impl<'a> ParsedObject<'a> {
     pub fn data_sections(&self) -> (Vec<(usize, &'a str, usize)>, Option<usize>) {
         let all = self.elf.sections.iter().enumerate().filter(|(_, s)| s.is_variables() && s.size > 0);
         (all.map(|(i, s)| (i, s.name, s.size)).collect(), self.section)
+    }
+
+    /// Returns the index of the section with this name.
+    pub fn section(&self, name: &str) -> Option<usize> {
+        self.elf.find(name)
     }
 
     /// Returns the position of a function in the object's code.

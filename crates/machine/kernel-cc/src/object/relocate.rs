@@ -6,7 +6,7 @@ use super::btf::{self, Btf};
 use super::elf::{self, Relocation};
 use super::field::{self, Load, MemberPath};
 use super::instruction::{
-    CALL, Instruction, LOAD_64, PSEUDO_CALL, PSEUDO_KFUNC_CALL, PSEUDO_MAP_VALUE, SIZE,
+    CALL, Instruction, LOAD_64, PSEUDO_CALL, PSEUDO_KFUNC_CALL, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, SIZE,
 };
 use crate::ControlError;
 use std::collections::BTreeMap;
@@ -17,6 +17,15 @@ const R_BPF_64_32: u32 = 10;
 
 /// A position in the object's instructions: section, and offset in bytes.
 pub type CodeOffset = (usize, usize);
+
+/// What stands for a section of the object, by the descriptor of a map.
+#[derive(Clone, Copy, Debug)]
+pub enum SectionMap {
+    /// The map's only value holds the section's data.
+    Data(i32),
+    /// The section is a placeholder for the map itself.
+    Whole(i32),
+}
 
 /// The relocated instructions of all sections.
 pub struct Code {
@@ -37,18 +46,18 @@ impl Code {
         Code::with_maps(
             object,
             kernel,
-            &object.section.map(|section| (section, constants)).into_iter().collect(),
+            &object.section.map(|section| (section, SectionMap::Data(constants))).into_iter().collect(),
         )
     }
 
-    /// Relocates all instructions. `maps` has the descriptor of the map that holds a section's data.
+    /// Relocates all instructions. `maps` has the map that stands for a section.
     ///
     /// # Errors
     /// Fails with [`ControlError::Object`], or with [`ControlError::Kernel`] if a kernel function is missing.
     pub fn with_maps(
         object: &ParsedObject<'_>,
         kernel: &Btf<'_>,
-        maps: &BTreeMap<usize, i32>,
+        maps: &BTreeMap<usize, SectionMap>,
     ) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
@@ -119,7 +128,7 @@ impl Code {
         &mut self,
         object: &ParsedObject<'_>,
         kernel: &Btf<'_>,
-        maps: &BTreeMap<usize, i32>,
+        maps: &BTreeMap<usize, SectionMap>,
         section: usize,
         relocation: &Relocation,
     ) -> Result<(), ControlError> {
@@ -142,8 +151,12 @@ impl Code {
             }
             (R_BPF_64_64, LOAD_64) if maps.contains_key(&symbol.section) => {
                 let place = (symbol.start as u32).wrapping_add(instruction.number());
-                instruction.set_source(PSEUDO_MAP_VALUE);
-                if !instruction.set_numbers(maps[&symbol.section] as u32, place) {
+                let (source, map, place) = match maps[&symbol.section] {
+                    SectionMap::Data(map) => (PSEUDO_MAP_VALUE, map, place),
+                    SectionMap::Whole(map) => (PSEUDO_MAP_FD, map, 0),
+                };
+                instruction.set_source(source);
+                if !instruction.set_numbers(map as u32, place) {
                     return Err(ControlError::object("its code ends inside an instruction"));
                 }
             }
