@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use units::Span;
 
+mod apply;
 mod attach;
 mod begin;
 mod check;
@@ -22,6 +23,7 @@ mod serve;
 mod sweep;
 mod watch;
 
+pub use apply::ApplyArgs;
 pub use attach::AttachArgs;
 pub use begin::*;
 pub use check::*;
@@ -86,6 +88,8 @@ pub enum Command {
     Shell(ShellArgs),
     /// Put a path in front of a running container, process, namespace or network device.
     Attach(AttachArgs),
+    /// Give running connections another congestion control or a pacing cap for a while, without a restart.
+    Apply(ApplyArgs),
     /// Check the TCP settings of this host and its containers, and what they cost on a path.
     Check(CheckArgs),
     /// Run a TCP proxy that splits connections: each side gets its own congestion control and pacing.

@@ -1,5 +1,6 @@
 //! The program `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
+mod apply;
 mod args;
 mod attach;
 mod cc;
@@ -38,6 +39,8 @@ mod run;
 mod serve;
 mod shell;
 mod sweep;
+#[cfg(target_os = "linux")]
+mod target;
 mod watch;
 mod work;
 
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore::explore(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Attach(args) => attach::attach(&args),
+        Command::Apply(args) => apply::apply(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),
         Command::Lab(args) => lab_check::lab(&args),

@@ -184,6 +184,14 @@ impl ApplyPrograms {
         Ok(all.into_iter().map(|(cookie, value)| changed_socket(cookie, &value)).collect())
     }
 
+    /// Forgets a changed socket that has been closed. Returns whether it was known.
+    ///
+    /// # Errors
+    /// Fails with the kernel's error.
+    pub fn forget(&self, cookie: u64) -> io::Result<bool> {
+        bpf::remove(self.changed.as_fd(), cookie)
+    }
+
     /// Puts the changed sockets of the calling thread's network namespace back.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub enum ControlError {
     },
     /// This process lacks capabilities (capabilities(7)).
     #[error(
-        "missing {}: loading a congestion control into the kernel needs it (run as root, outside of user namespaces and \
+        "missing {}: loading eBPF programs into the kernel needs it (run as root, outside of user namespaces and \
          most containers)",
         .missing.join(" and ")
     )]

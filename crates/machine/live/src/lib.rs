@@ -5,10 +5,13 @@
 //! have ended, or after the set time. [`LiveAccount`], which both sides share, contains the sockets'
 //! counters. Meanwhile [`LiveOptions::report`] receives what each connection did, about once a second.
 //!
+//! [`apply`] changes the congestion control and the pacing of connections that other programs own.
+//!
 //! Memory is bounded: for packets by the ring and by [`gate`], for sockets by [`sockets`].
 
 #![cfg(target_os = "linux")]
 
+pub mod apply;
 mod block;
 mod filter;
 mod gate;

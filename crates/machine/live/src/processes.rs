@@ -19,6 +19,11 @@ impl ProcessTree {
         ProcessTree { members: BTreeSet::from([root]) }
     }
 
+    /// Returns the members' ids.
+    pub fn members(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().copied()
+    }
+
     /// Updates the members. Returns whether any member still runs.
     pub fn update(&mut self) -> bool {
         let mut last = 0;

@@ -4,6 +4,7 @@ use crate::args::AttachArgs;
 use crate::escape::eprint_escaped;
 use crate::load;
 use crate::problem::CliProblem;
+use crate::target::Named;
 use app::watch::LiveFilter;
 use lab::{AttachError, AttachPath, AttachPlace, AttachTarget, Captures};
 use scenario::{LinkWay, Scenario};
@@ -94,33 +95,17 @@ fn target(text: &str) -> Result<AttachTarget, CliProblem> {
     };
     let place = match kind {
         "dev" => AttachPlace::Own,
-        "netns" if name.contains('/') => return Err(bad("the name of a namespace contains no `/`")),
-        "netns" => AttachPlace::Named(name.into()),
-        "pid" => AttachPlace::Process(
-            name.parse().map_err(|_| bad("expected pid:N with the number of a process"))?,
-        ),
-        "docker" | "podman" => container(text, &format!("{kind} {name}"), name)?,
-        "k8s" => container(text, name, name)?,
-        "clab" => {
-            let (lab, node) = name.split_once('/').ok_or_else(|| bad("expected clab:LAB/NODE"))?;
-            // How containerlab names its containers, unless the topology sets another prefix.
-            let name = format!("clab-{lab}-{node}");
-            container(text, &name, &name)?
-        }
-        _ => return Err(kinds()),
+        _ => match Named::find(text, kind, name)?.ok_or_else(kinds)? {
+            Named::Namespace(name) => AttachPlace::Named(name),
+            Named::Process(pid) => AttachPlace::Process(pid),
+            Named::Container(found) if found.shares_network => {
+                let why = "has the host's network; attach to dev:DEVICE, with --only for its ports";
+                return Err(bad(&format!("{} {why}", found.name)));
+            }
+            Named::Container(found) => AttachPlace::Process(found.pid),
+        },
     };
     Ok(AttachTarget { name: text.into(), place, device: device.map(str::to_string) })
-}
-
-/// Finds a container by the name that `longfat check` shows, or by its id.
-fn container(text: &str, name: &str, id: &str) -> Result<AttachPlace, CliProblem> {
-    let found = audit::find_container(name).or_else(|first| audit::find_container(id).map_err(|_| first));
-    let found = found.map_err(|e| CliProblem::usage(format!("{text}: {e}")))?;
-    if found.shares_network {
-        let why = "has the host's network; attach to dev:DEVICE, with --only for its ports";
-        return Err(CliProblem::usage(format!("{text}: {} {why}", found.name)));
-    }
-    Ok(AttachPlace::Process(found.pid))
 }
 
 /// Reads the path of a single target, and the seed of its random streams.

@@ -1,0 +1,44 @@
+//! Something that runs, as the user names it: `docker:NAME`, `netns:NAME`, `pid:N` and so on.
+
+use crate::problem::CliProblem;
+use audit::ContainerProcess;
+
+/// What a `KIND:NAME` names.
+pub enum Named {
+    /// A network namespace of `ip netns`.
+    Namespace(String),
+    Process(u32),
+    Container(ContainerProcess),
+}
+
+impl Named {
+    /// Finds it; `text` is the whole argument, for messages. `None` for another kind.
+    ///
+    /// # Errors
+    /// Fails if the name is wrong, or there is no such container.
+    pub fn find(text: &str, kind: &str, name: &str) -> Result<Option<Named>, CliProblem> {
+        let bad = |why: &str| CliProblem::usage(format!("{text}: {why}"));
+        Ok(Some(match kind {
+            "netns" if name.contains('/') => return Err(bad("the name of a namespace contains no `/`")),
+            "netns" => Named::Namespace(name.into()),
+            "pid" => {
+                Named::Process(name.parse().map_err(|_| bad("expected pid:N with the number of a process"))?)
+            }
+            "docker" | "podman" => container(text, &format!("{kind} {name}"), name)?,
+            "k8s" => container(text, name, name)?,
+            "clab" => {
+                let (lab, node) = name.split_once('/').ok_or_else(|| bad("expected clab:LAB/NODE"))?;
+                // How containerlab names its containers, unless the topology sets another prefix.
+                let name = format!("clab-{lab}-{node}");
+                container(text, &name, &name)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Finds a container by the name that `longfat check` shows, or by its id.
+fn container(text: &str, name: &str, id: &str) -> Result<Named, CliProblem> {
+    let found = audit::find_container(name).or_else(|first| audit::find_container(id).map_err(|_| first));
+    found.map(Named::Container).map_err(|e| CliProblem::usage(format!("{text}: {e}")))
+}
