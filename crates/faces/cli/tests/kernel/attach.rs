@@ -3,108 +3,17 @@
 
 use crate::common::within;
 use crate::engines::{BUSYBOX, DockerDaemon, PodmanContainer};
+use crate::site::{DEVICES, DIRECT_MS, FAR, LONGFAT, Running, Site, inside, ip};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
-
-/// Addresses of the near and the far end.
-const NEAR: &str = "10.77.0.1";
-const FAR: &str = "10.77.0.2";
-/// Devices of the near and the far end.
-const DEVICES: [&str; 2] = ["lfnear", "lffar"];
-/// Round trip of the namespaces without a path, ms: far above what an idle machine takes.
-const DIRECT_MS: f64 = 20.0;
-
-/// Two namespaces joined by a pair of devices, with an iperf3 server at the far end.
-struct Site {
-    /// Names of the namespaces.
-    near: String,
-    far: String,
-    servers: Vec<Child>,
-    folder: PathBuf,
-}
-
-fn ip(args: &str) -> bool {
-    Command::new("ip").args(args.split(' ')).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
-}
-
 impl Site {
-    /// `None` without root or a program; prints what is missing.
-    fn new() -> Option<Site> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{}-{n}", std::process::id());
-        if Command::new("iperf3").arg("-v").stdout(Stdio::null()).status().is_err() {
-            eprintln!("SKIPPED: no iperf3");
-            return None;
-        }
-        let folder = std::env::temp_dir().join(format!("longfat-attach-{id}"));
-        fs::create_dir_all(&folder).expect("a folder");
-        let (near, far) = (format!("lfn{id}"), format!("lff{id}"));
-        let mut site = Site { near, far, servers: Vec::new(), folder };
-        if !ip(&format!("netns add {}", site.near)) {
-            eprintln!("SKIPPED: needs root and iproute2");
-            return None;
-        }
-        let (near, far, [a, b]) = (&site.near, &site.far, DEVICES);
-        assert!(ip(&format!("netns add {far}")));
-        assert!(ip(&format!("link add {a} netns {near} type veth peer name {b} netns {far}")));
-        for (space, device, v4, v6) in [(near, a, NEAR, "fd77::1"), (far, b, FAR, "fd77::2")] {
-            assert!(ip(&format!("-n {space} addr add {v4}/24 dev {device}")));
-            assert!(ip(&format!("-n {space} addr add {v6}/64 dev {device} nodad")));
-            assert!(ip(&format!("-n {space} link set {device} up")));
-            // A control that a namespace may have as default, and that does not pace.
-            let control = ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"];
-            assert!(inside(space, &control).status().is_ok_and(|s| s.success()));
-        }
-        for port in ["5201", "5202"] {
-            let server = inside(far, &["iperf3", "-s", "-p", port]).stdout(Stdio::null()).spawn();
-            site.servers.push(server.expect("iperf3"));
-        }
-        let listens = |port: &str| {
-            let listed = inside(&site.far, &["ss", "-Hltn"]).output().expect("ss");
-            String::from_utf8_lossy(&listed.stdout).contains(port)
-        };
-        assert!(within(Duration::from_secs(10), || listens(":5201") && listens(":5202")));
-        // A device that has just come up does not resolve IPv6 neighbours for about a second.
-        let answers = || {
-            let ping = inside(&site.near, &["ping", "-c", "1", "-W", "1", "fd77::2"]).output();
-            ping.is_ok_and(|p| p.status.success())
-        };
-        assert!(within(Duration::from_secs(10), answers));
-        Some(site)
-    }
-
-    fn target(&self) -> String {
-        format!("netns:{}", self.near)
-    }
-
-    /// Round trip of the first packet that is answered, ms.
-    fn ping(&self) -> Option<f64> {
-        let ping = inside(&self.near, &["ping", "-c", "1", "-W", "1", FAR]).output().expect("ping");
-        let text = String::from_utf8_lossy(&ping.stdout).into_owned();
-        text.split("time=").nth(1)?.split(' ').next()?.parse().ok()
-    }
-
-    fn has_devices_of_longfat(&self) -> bool {
-        let listed = inside(&self.near, &["ip", "-br", "link"]).output().expect("ip");
-        String::from_utf8_lossy(&listed.stdout).contains("longfat-")
-    }
-
-    /// Packets pass as without longfat, and it has left no device.
-    fn is_as_before(&self) -> bool {
-        self.ping().is_some_and(|ms| ms < DIRECT_MS) && !self.has_devices_of_longfat()
-    }
-
     /// Starts `longfat attach` and waits until packets are led through the path.
     fn attach(&self, args: &[&str]) -> Running {
-        let mut running = Running::start(&self.target(), args);
+        let mut running = Running::start("attach", &self.target(), args);
         assert!(running.has_said("attached:"), "{args:?}: {:?}", running.said);
         running
     }
@@ -127,76 +36,6 @@ impl Site {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         read(&file)
     }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.join(name);
-        fs::write(&path, text).expect("is written");
-        path.display().to_string()
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        for server in &mut self.servers {
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-        ip(&format!("netns del {}", self.near));
-        ip(&format!("netns del {}", self.far));
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// A running `longfat attach`.
-struct Running {
-    child: Child,
-    lines: BufReader<ChildStderr>,
-    said: Vec<String>,
-}
-
-impl Running {
-    fn start(target: &str, args: &[&str]) -> Running {
-        let mut command = Command::new(LONGFAT);
-        command.args(["attach", target]).args(args).stderr(Stdio::piped()).stdout(Stdio::null());
-        let mut child = command.spawn().expect("longfat");
-        let lines = BufReader::new(child.stderr.take().expect("piped"));
-        Running { child, lines, said: Vec::new() }
-    }
-
-    /// Reads its messages until one contains `text`; false if it ends before.
-    fn has_said(&mut self, text: &str) -> bool {
-        let mut line = String::new();
-        while self.lines.read_line(&mut line).is_ok_and(|n| n > 0) {
-            self.said.push(std::mem::take(&mut line));
-            if self.said.last().is_some_and(|said| said.contains(text)) {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn signal(&self, signal: &str) {
-        let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
-        assert!(done.is_ok_and(|s| s.success()));
-    }
-
-    /// Waits for its end, and returns its exit code.
-    fn code(mut self) -> Option<i32> {
-        self.child.wait().expect("waits").code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn inside(namespace: &str, command: &[&str]) -> Command {
-    let mut all = Command::new("ip");
-    all.args(["netns", "exec", namespace]).args(command);
-    all
 }
 
 fn read(file: &PathBuf) -> Value {
@@ -385,7 +224,8 @@ fn it_ends_when_the_device_or_the_namespace_has_gone() {
 fn one_of_two_at_once_is_refused() {
     let Some(site) = Site::new() else { return };
     for _ in 0..3 {
-        let mut both = [0, 1].map(|_| Running::start(&site.target(), &["--rtt", "10ms", "--for", "2s"]));
+        let mut both =
+            [0, 1].map(|_| Running::start("attach", &site.target(), &["--rtt", "10ms", "--for", "2s"]));
         let attached = both.each_mut().map(|one| one.has_said("attached:"));
         assert_eq!(attached.iter().filter(|a| **a).count(), 1, "{:?} {:?}", both[0].said, both[1].said);
         let refused = both.iter().find(|one| !one.said.iter().any(|s| s.contains("attached:")));
@@ -416,14 +256,14 @@ fn in_front_of_a_container(site: &Site, target: &str, pid: &str, stop: impl FnOn
         text.split("time=").nth(1)?.split(' ').next()?.parse::<f64>().ok()
     };
     let path = ["--limiter", "policer", "--rate", "20Mbit/s", "--burst", "9kB", "--rtt", "60ms"];
-    let mut attached = Running::start(target, &path);
+    let mut attached = Running::start("attach", target, &path);
     assert!(attached.has_said("attached:"), "{:?}", attached.said);
     assert!(within(Duration::from_secs(5), || ping().is_some_and(|ms| (60.0..61.0).contains(&ms))));
     attached.signal("-TERM");
     assert_eq!(attached.code(), Some(0));
     assert!(within(Duration::from_secs(1), || ping().is_some_and(|ms| ms < DIRECT_MS)));
 
-    let mut attached = Running::start(target, &path);
+    let mut attached = Running::start("attach", target, &path);
     assert!(attached.has_said("attached:"), "{:?}", attached.said);
     stop();
     assert!(attached.has_said("has gone"), "{:?}", attached.said);

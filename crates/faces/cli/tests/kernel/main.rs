@@ -1,5 +1,6 @@
 //! Tests of the program on the real kernel, as root, one at a time and in real time: `make netns`.
 
+mod apply;
 mod attach;
 mod cc;
 mod common;
@@ -8,4 +9,5 @@ mod engines;
 mod faults;
 mod measure;
 mod plan;
+mod site;
 mod watch;
