@@ -16,6 +16,8 @@ const OBJECT: &[u8] = include_bytes!("../traffic/apply.bpf.o");
 const UNPACE: &[u8] = include_bytes!("../traffic/unpace.bpf.o");
 /// Name of the object in messages.
 const NAME: &str = "apply";
+/// Name of the program for new connections; another longfat recognises it.
+const NEW: &str = "longfat_new";
 /// Size of the name of a congestion control, with its final zero (`TCP_CA_NAME_MAX`).
 const NAME_BYTES: usize = 16;
 /// Maximum number of sockets that are changed at the same time.
@@ -133,9 +135,15 @@ impl ApplyPrograms {
         };
         let (list, change) = (iterator("longfat_list")?, iterator("longfat_change")?);
         let restore = iterator("longfat_restore")?;
-        let new = load("longfat_new", ProgramKind::SocketEvents)?;
+        let new = load(NEW, ProgramKind::SocketEvents)?;
         let counters = maps.take(".data.counters")?;
         Ok(ApplyPrograms { list, change, restore, new, wanted, changed, counters, unpace })
+    }
+
+    /// Whether another process has loaded these programs too; `false` if that cannot be known.
+    pub fn are_others_loaded() -> bool {
+        let ids = bpf::program_ids().unwrap_or_default();
+        ids.into_iter().any(|id| bpf::program_name(id).is_ok_and(|name| name == NEW))
     }
 
     /// Changes each connection of a control group from now on when it is established, as long as the returned

@@ -19,6 +19,7 @@ const MAP_GET_NEXT_KEY: i32 = 4;
 const PROG_LOAD: i32 = 5;
 const OBJ_PIN: i32 = 6;
 const OBJ_GET: i32 = 7;
+const PROG_GET_NEXT_ID: i32 = 11;
 const PROG_GET_FD_BY_ID: i32 = 13;
 const MAP_GET_FD_BY_ID: i32 = 14;
 const OBJ_GET_INFO_BY_FD: i32 = 15;
@@ -481,6 +482,22 @@ pub fn program_name(id: u32) -> io::Result<String> {
     let info_bytes = info(program.as_fd())?;
     let name: Vec<u8> = info_bytes.0[64..80].iter().copied().take_while(|b| *b != 0).collect();
     Ok(String::from_utf8_lossy(&name).into_owned())
+}
+
+/// Returns the ids of all loaded programs, in ascending order (CAP_SYS_ADMIN or CAP_BPF).
+pub fn program_ids() -> io::Result<Vec<u32>> {
+    let (mut ids, mut last) = (Vec::new(), 0);
+    loop {
+        let mut arguments = Numbers::new().word(0, last).0;
+        let (at, len) = (arguments.as_mut_ptr(), ARGUMENTS as u32);
+        // SAFETY: the arguments hold a number, next to which the kernel writes another; it knows their size.
+        match check(unsafe { libc::syscall(libc::SYS_bpf, PROG_GET_NEXT_ID, at, len) }) {
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(ids),
+            done => done.map(drop)?,
+        }
+        last = arguments[4..].first_chunk().map_or(0, |b| u32::from_ne_bytes(*b));
+        ids.push(last);
+    }
 }
 
 /// Pins a kernel object to a path in a bpffs, which keeps it alive.

@@ -11,12 +11,9 @@ use live::apply::{Apply, ApplyError, ApplyOptions, ApplyPlace, Connection, Figur
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
-use std::thread::sleep;
 use std::time::Duration;
 use units::{Rate, Span};
 
-/// Time between two readings of the connections.
-const INTERVAL: Duration = Duration::from_millis(250);
 /// Time after the change that is not measured: the new congestion control finds the path's rate in it.
 const SETTLING: Duration = Duration::from_secs(3);
 /// Readings are kept for a little longer than they are needed.
@@ -60,10 +57,13 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, CliProblem> {
     if connections.is_empty() {
         eprint_escaped!("{}\n", text::no_connection(args));
     }
+    if apply.has_company() {
+        eprint_escaped!("{}", text::COMPANY);
+    }
     let mut outcome = Outcome { connections, ..Outcome::default() };
     if !outcome.connections.is_empty() {
         while apply.elapsed() < measure && lab::interrupted().is_none() {
-            sleep(INTERVAL.min(measure.saturating_sub(apply.elapsed())));
+            apply.pause(measure.saturating_sub(apply.elapsed()));
             apply.observe()?;
         }
     }
@@ -122,31 +122,43 @@ fn hold(
     }
     let mut has_ended = ended(child, Arc::default());
     let (measure, limit) = (duration(args.measure), args.time.map(duration));
-    let measured_from = began + SETTLING;
     let mut new = BTreeSet::new();
     loop {
         let over = has_ended() || limit.is_some_and(|limit| apply.elapsed() >= began + limit);
         let is_there = apply.observe()?.is_some();
         new.extend(apply.changed()?.into_iter().map(|c| c.cookie).filter(|c| !outcome.changed.contains(c)));
         outcome.new = new.len() as u64;
-        let now = apply.elapsed();
-        let over = over || !is_there;
-        if outcome.after.is_none() && (over || now >= measured_from + measure) {
-            outcome.after = apply.figures(measured_from, now, &outcome.changed);
-            if let Some(after) = &outcome.after {
-                eprint_escaped!("{}", text::after(outcome.before.as_ref(), after, SETTLING));
-            }
-        } else if over && now >= measured_from + 2 * measure {
-            outcome.last = apply.figures(now.saturating_sub(measure), now, &outcome.changed);
-            if let Some(last) = &outcome.last {
-                eprint_escaped!("{}", text::last(outcome.before.as_ref(), last));
-            }
+        let (now, over) = (apply.elapsed(), over || !is_there);
+        if !measure.is_zero() {
+            report(apply, outcome, (began + SETTLING, now, measure), over);
         }
         if over {
             outcome.target_gone = !is_there;
             return Ok(None);
         }
-        sleep(INTERVAL);
+        apply.pause(limit.map_or(Duration::MAX, |limit| (began + limit).saturating_sub(now)));
+    }
+}
+
+/// Prints the figures of the time after the change once they are complete, and those of the last seconds at
+/// the end.
+fn report(
+    apply: &Apply,
+    outcome: &mut Outcome,
+    (from, now, measure): (Duration, Duration, Duration),
+    is_end: bool,
+) {
+    let before = outcome.before.as_ref();
+    if outcome.after.is_none() && (is_end || now >= from + measure) {
+        outcome.after = apply.figures(from, now, &outcome.changed);
+        if let Some(after) = &outcome.after {
+            eprint_escaped!("{}", text::after(before, after, SETTLING));
+        }
+    } else if is_end && now >= from + 2 * measure {
+        outcome.last = apply.figures(now.saturating_sub(measure), now, &outcome.changed);
+        if let Some(last) = &outcome.last {
+            eprint_escaped!("{}", text::last(before, last));
+        }
     }
 }
 

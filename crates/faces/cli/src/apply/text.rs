@@ -22,6 +22,10 @@ pub fn no_connection(args: &ApplyArgs) -> String {
     format!("{} has no connection{matching} now; new ones will be changed", args.target)
 }
 
+/// The warning if another longfat changes connections.
+pub const COMPANY: &str = "longfat: another `longfat apply` runs; if both change the same connections, end this one first, or \
+                           they keep what the other one has set\n";
+
 /// How new connections are found.
 fn new_connections(apply: &Apply) -> String {
     match apply.new_connections() {

@@ -37,7 +37,7 @@ pub struct ApplyArgs {
     /// End after this time, e.g. 10min. Default: when COMMAND ends, or at Ctrl-C.
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<Span>,
-    /// How long to measure before and after the change; 0s does not measure before.
+    /// How long to measure before and after the change; with 0s nothing is measured.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub measure: Span,
     /// Only list the connections and what would change.

@@ -137,6 +137,7 @@ fn bbr_gains_what_plan_predicts_without_a_reconnect() {
         assert_eq!(path.code(), Some(0));
         (then - first - gain).abs() <= gain / 4.0 && (then - with).abs() <= with / 4.0
     });
+    eprintln!("plan: a gain of {gain:.2} to {with:.2} Mbit/s; seen: {seen}");
     assert!(agrees, "plan: a gain of {gain:.2} to {with:.2} Mbit/s; seen: {seen}");
 }
 
@@ -225,9 +226,13 @@ struct TestGroup(PathBuf);
 
 impl TestGroup {
     fn new(name: &str) -> Option<TestGroup> {
+        TestGroup::named(&format!("longfat-test-{name}-{}", std::process::id()))
+    }
+
+    fn named(name: &str) -> Option<TestGroup> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
         let mount = mounts.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2"))?.split(' ').nth(1)?;
-        let path = Path::new(mount).join(format!("longfat-test-{name}-{}", std::process::id()));
+        let path = Path::new(mount).join(name);
         fs::create_dir(&path).ok()?;
         Some(TestGroup(path))
     }
@@ -275,6 +280,53 @@ fn only_the_connections_of_a_control_group_change() {
     applied.signal("-TERM");
     assert!(applied.has_said("undone: 2"), "{:?}", applied.said);
     assert!(all("reno") && controls(&site, "5201") == other);
+}
+
+/// The process of a container that is alone in its control group, with its descendants, is recognised by the
+/// group.
+#[test]
+fn a_container_and_a_process_of_their_own_groups_are_recognised_by_them() {
+    let Some(site) = Site::new() else { return };
+    let id = "0123456789abcdef".repeat(4);
+    let Some(group) = TestGroup::named(&format!("docker-{id}.scope")) else {
+        return eprintln!("SKIPPED: no cgroup v2 is mounted");
+    };
+    let _other = sending(&site, "5201");
+    let other = controls(&site, "5201");
+    let iperf3 = group.start(&site, &format!("iperf3 -c {FAR} -p 5202 -t 60"));
+    let all = |name: &str| {
+        let all = controls(&site, "5202");
+        all.len() == 2 && all.iter().all(|c| c.name == name)
+    };
+    assert!(within(SOON, || all("reno")));
+    // The other program is in the same network namespace.
+    for target in ["docker:0123456789ab".to_string(), format!("pid:{}", iperf3.0.id())] {
+        let mut applied = Running::start("apply", &target, &["--cc", "bbr", "--measure", "0s"]);
+        assert!(applied.has_said("applied: bbr to 2 of 2"), "{:?}", applied.said);
+        assert!(all("bbr") && controls(&site, "5201") == other);
+        applied.signal("-TERM");
+        assert!(applied.has_said("undone: 2"), "{:?}", applied.said);
+        assert!(all("reno") && !applied.said.iter().any(|s| s.contains("shares")), "{:?}", applied.said);
+    }
+}
+
+/// The second of two warns, and ends first.
+#[test]
+fn a_second_one_puts_back_what_the_first_has_set() {
+    let Some(site) = Site::new() else { return };
+    let _iperf3 = sending(&site, "5201");
+    let before = data(&site, "5201");
+    let control = || now(&site, "5201", &before).map(|c| c.name);
+    let first = apply(&site, &["--cc", "bbr", "--measure", "0s"]);
+    let second = apply(&site, &["--cc", "reno", "--measure", "0s"]);
+    assert!(second.said.iter().any(|s| s.contains("another `longfat apply` runs")), "{:?}", second.said);
+    assert_eq!(control().as_deref(), Some("reno"));
+    second.signal("-TERM");
+    second.code();
+    assert_eq!(control().as_deref(), Some("bbr"));
+    first.signal("-TERM");
+    first.code();
+    assert_eq!(now(&site, "5201", &before), Some(before));
 }
 
 /// Processes that share a control group are told apart by their sockets.

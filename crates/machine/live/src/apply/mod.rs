@@ -32,8 +32,15 @@ use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 use units::Time;
+
+/// Time between two observations.
+pub const INTERVAL: Duration = Duration::from_millis(250);
+/// An observation takes at most one part in this of the time, unless that is longer than [`MAX_INTERVAL`].
+const COST_SHARE: u32 = 8;
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What to change.
 #[derive(Clone, Debug)]
@@ -107,6 +114,9 @@ pub struct Apply {
     guard: Option<Guard>,
     link: Option<OwnedFd>,
     is_started: bool,
+    has_company: bool,
+    /// Duration of the last observation.
+    cost: Duration,
     /// Cookies that are changed and were not seen at the last observation.
     unseen: BTreeSet<u64>,
     /// Number of changed connections that have been closed.
@@ -132,6 +142,7 @@ impl Apply {
             NewConnections::Group { namespace, .. } => *namespace,
             NewConnections::Search => None,
         };
+        let has_company = ApplyPrograms::are_others_loaded();
         let programs = ApplyPrograms::load(&ApplyConfig {
             control: options.control.clone(),
             pacing: options.pacing,
@@ -148,9 +159,16 @@ impl Apply {
             guard: None,
             link: None,
             is_started: false,
+            has_company,
+            cost: Duration::ZERO,
             unseen: BTreeSet::new(),
             closed: 0,
         })
+    }
+
+    /// Whether another longfat was changing connections when this one was opened.
+    pub fn has_company(&self) -> bool {
+        self.has_company
     }
 
     /// How new connections are found.
@@ -174,12 +192,24 @@ impl Apply {
         self.begin.elapsed()
     }
 
+    /// Waits until the next observation: [`INTERVAL`], or longer where an observation takes long.
+    pub fn pause(&self, at_most: Duration) {
+        sleep((self.cost * COST_SHARE).clamp(INTERVAL, MAX_INTERVAL).min(at_most));
+    }
+
     /// Reads the target's connections, and returns them in the order of their addresses. Changes new ones
     /// where the kernel does not do so itself. `None` once the target has gone.
     ///
     /// # Errors
     /// Fails with an [`ApplyError`].
     pub fn observe(&mut self) -> Result<Option<Vec<Connection>>, ApplyError> {
+        let begin = Instant::now();
+        let done = self.read();
+        self.cost = begin.elapsed();
+        done
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<Connection>>, ApplyError> {
         // Before the sockets are listed: what is changed and still exists is then in the list.
         let changed = self.programs.changed().map_err(system("reading the changed sockets"))?;
         if !self.scope.update() {
