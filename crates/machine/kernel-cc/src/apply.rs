@@ -22,13 +22,16 @@ const NEW: &str = "longfat_new";
 const NAME_BYTES: usize = 16;
 /// Maximum number of sockets that are changed at the same time.
 const MAX_SOCKETS: u32 = 1 << 16;
-/// Sizes of `struct change`, `struct listed` and `struct restored`.
+/// Sizes of `struct change` and `struct listed`.
 const CHANGE_BYTES: usize = 40;
 const LISTED_BYTES: usize = 32;
-const RESTORED_BYTES: usize = 24;
 
-/// Flag of a `struct change`.
+/// Flags of a `struct change`.
 const IS_NEW: u32 = 4;
+const DONE: u32 = 8;
+const KEPT: u32 = 16;
+const FAILED: u32 = 32;
+const STAYS_PACED: u32 = 64;
 
 /// What to change, and of which connections that are established from now on.
 #[derive(Clone, Debug, Default)]
@@ -189,7 +192,8 @@ impl ApplyPrograms {
     /// Fails with the kernel's error.
     pub fn changed(&self) -> io::Result<Vec<ChangedSocket>> {
         let all = bpf::entries(self.changed.as_fd())?;
-        Ok(all.into_iter().map(|(cookie, value)| changed_socket(cookie, &value)).collect())
+        let all = all.into_iter().filter(|(_, value)| flags(value) & DONE == 0);
+        Ok(all.map(|(cookie, value)| changed_socket(cookie, &value)).collect())
     }
 
     /// Forgets a changed socket that has been closed. Returns whether it was known.
@@ -205,14 +209,17 @@ impl ApplyPrograms {
     /// # Errors
     /// Fails with the kernel's error.
     pub fn restore(&self) -> io::Result<Vec<RestoredSocket>> {
-        let bytes = bpf::iterate(self.restore.as_fd())?;
-        let row = |b: &[u8]| RestoredSocket {
-            cookie: word(b, 0),
-            is_others: half(b, 12) != 0,
-            has_failed: half(b, 16) != 0,
-            stays_paced: half(b, 20) != 0,
-        };
-        Ok(bytes.chunks_exact(RESTORED_BYTES).map(row).collect())
+        bpf::iterate(self.restore.as_fd())?;
+        let mut done = Vec::new();
+        for (cookie, value) in bpf::entries(self.changed.as_fd())? {
+            let has = |flag| flags(&value) & flag != 0;
+            // Counted by the caller who removes it.
+            if has(DONE) && self.forget(cookie)? {
+                let (is_others, has_failed) = (has(KEPT), has(FAILED));
+                done.push(RestoredSocket { cookie, is_others, has_failed, stays_paced: has(STAYS_PACED) });
+            }
+        }
+        Ok(done)
     }
 
     /// Whether [`ApplyPrograms::restore`] can end the pacing of a socket that was not paced before (Linux
@@ -280,8 +287,12 @@ fn changed_socket(cookie: u64, value: &[u8]) -> ChangedSocket {
         control: String::from_utf8_lossy(&name).into_owned(),
         pacing: rate(word(value, 16)),
         namespace: half(value, 28),
-        is_new: half(value, 32) & IS_NEW != 0,
+        is_new: flags(value) & IS_NEW != 0,
     }
+}
+
+fn flags(change: &[u8]) -> u32 {
+    half(change, 32)
 }
 
 /// The kernel's largest number stands for no cap.

@@ -30,11 +30,17 @@ const volatile char unpaced[NAME] = {};  /* a control that ends the pacing of a 
 PARAMETER(__u32, rate);                  /* pacing cap, bytes per second; zero: keep it */
 PARAMETER(__u32, namespace_inode);       /* longfat_new: only connections of this namespace; zero: of any */
 
-/* Of struct change: which values were changed. */
+/* Flags of struct change: which values were changed, */
 #define CONTROL 1
 #define RATE 2
-/* The connection was established after the change began. */
+/* whether the connection was established after the change began, */
 #define IS_NEW 4
+/* and what became of it: longfat_restore was there; somebody else had changed a value, which was left; the kernel
+ * refused it; it was not paced before, and is now. */
+#define DONE 8
+#define KEPT 16
+#define FAILED 32
+#define STAYS_PACED 64
 
 struct change {
     char control[NAME];          /* before the change */
@@ -45,21 +51,13 @@ struct change {
     __u32 unused;
 };
 
-/* Written by the iterators for each socket. */
+/* Written by longfat_list for each socket. */
 struct listed {
     __u64 cookie;
     __u64 group;                 /* id of its control group */
     __u64 rate;                  /* pacing cap, bytes per second; ~0 for none */
     __u32 pacing;                /* enum sk_pacing */
     __u32 unused;
-};
-
-struct restored {
-    __u64 cookie;
-    __u32 flags;                 /* which values were changed */
-    __u32 kept;                  /* which of them somebody else had changed since: they were left */
-    __u32 failed;                /* which of them the kernel refused */
-    __u32 stays_paced;           /* it was not paced before, and is now */
 };
 
 /* Read by longfat. */
@@ -266,41 +264,45 @@ SEC("iter/tcp") int longfat_change(struct bpf_iter__tcp *iteration)
     return 0;
 }
 
+/* The kernel may run an iterator twice for a socket, so the outcome is in the map and not written. */
 SEC("iter/tcp") int longfat_restore(struct bpf_iter__tcp *iteration)
 {
     struct sock_common *common = iteration->sk_common;
     struct sock *sk = common ? (struct sock *)to_tcp_sock(common) : 0;
-    struct restored row = {};
-    struct change *found, c;
-    char now[NAME] = {};
-    bool unpaces;
+    struct change *c;
+    char now[NAME] = {}, before[NAME];
+    __u64 cookie;
+    __u32 flags, chooses;
 
     if (!sk)
         return 0;
-    row.cookie = get_socket_cookie(sk);
-    found = map_lookup_elem(&changed, &row.cookie);
-    if (!found)
+    cookie = get_socket_cookie(sk);
+    c = map_lookup_elem(&changed, &cookie);
+    if (!c || (c->flags & DONE))
         return 0;
-    c = *found;
-    row.flags = c.flags;
+    flags = c->flags | DONE;
+    __builtin_memcpy(before, c->control, NAME);
     if (get_option(sk, SOL_TCP, TCP_CONGESTION, now, NAME))
-        row.failed |= c.flags & CONTROL;
-    if ((c.flags & RATE) && sk->sk_max_pacing_rate != rate)
-        row.kept |= RATE;
-    else if ((c.flags & RATE) && cap(sk, c.rate))
-        row.failed |= RATE;
-    if ((c.flags & CONTROL) && !is_same(now, control))
-        row.kept |= CONTROL;
-    /* BBR and a pacing cap make a socket paced for good; only a congestion control can end that. */
-    unpaces = c.pacing == PACING_NONE && sk->sk_pacing_status == PACING_NEEDED && !row.kept && !row.failed;
-    if (unpaces && (!unpaced[0] || choose(sk, unpaced))) {
-        row.stays_paced = 1;
-        unpaces = false;
+        flags |= FAILED;
+    if ((flags & RATE) && sk->sk_max_pacing_rate != rate)
+        flags |= KEPT;
+    else if ((flags & RATE) && cap(sk, c->rate))
+        flags |= FAILED;
+    chooses = flags & CONTROL;
+    if (chooses && !is_same(now, control)) {
+        flags |= KEPT;
+        chooses = 0;
     }
-    if ((unpaces || ((c.flags & CONTROL) && !(row.kept & CONTROL))) && choose(sk, c.control))
-        row.failed |= CONTROL;
-    map_delete_elem(&changed, &row.cookie);
-    seq_write(iteration->meta->seq, &row, sizeof(row));
+    /* BBR and a pacing cap make a socket paced for good; only a congestion control can end that. */
+    if (c->pacing == PACING_NONE && sk->sk_pacing_status == PACING_NEEDED && !(flags & (KEPT | FAILED))) {
+        if (unpaced[0] && !choose(sk, unpaced))
+            chooses = 1;
+        else
+            flags |= STAYS_PACED;
+    }
+    if (chooses && choose(sk, before))
+        flags |= FAILED;
+    c->flags = flags;
     return 0;
 }
 
