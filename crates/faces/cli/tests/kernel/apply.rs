@@ -221,6 +221,13 @@ fn a_pacing_cap_is_kept_and_undone_and_only_selects() {
     assert_eq!(now(&site, "5202", &two), Some(two));
 }
 
+/// Where control groups of version 2 are mounted.
+fn mount() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let line = mounts.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2"))?;
+    line.split(' ').nth(1).map(PathBuf::from)
+}
+
 /// A control group of this test, removed when dropped.
 struct TestGroup(PathBuf);
 
@@ -230,9 +237,7 @@ impl TestGroup {
     }
 
     fn named(name: &str) -> Option<TestGroup> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let mount = mounts.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2"))?.split(' ').nth(1)?;
-        let path = Path::new(mount).join(name);
+        let path = mount()?.join(name);
         fs::create_dir(&path).ok()?;
         Some(TestGroup(path))
     }
@@ -401,29 +406,40 @@ fn a_container_keeps_running_with_another_control() {
         nsenter.args(["-t", &pid, "-n"]).args(command);
         nsenter
     };
-    // A program in the container's namespace, as `docker exec` starts one; over loopback.
+    // The host's programs in the container's control group and namespace, as `docker exec` starts one's own.
+    let enter_group = |command: &[&str]| {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("its control groups");
+        let path = text.lines().find_map(|l| l.strip_prefix("0::/")).filter(|path| !path.is_empty());
+        let folder = path.zip(mount()).map(|(path, mount)| mount.join(path).join("cgroup.procs"));
+        let join = folder.map(|file| format!("echo $$ > {} && ", file.display())).unwrap_or_default();
+        let script = format!("{join}exec nsenter -t {pid} -n {}", command.join(" "));
+        let mut sh = Command::new("sh");
+        sh.args(["-c", &script]);
+        sh
+    };
     assert!(enter(&["ip", "link", "set", "lo", "up"]).status().is_ok_and(|s| s.success()));
-    let _server = Program::start(&mut enter(&["iperf3", "-s", "-p", "5203"]));
+    let _server = Program::start(&mut enter_group(&["iperf3", "-s", "-p", "5203"]));
     let listens = || {
         let ss = enter(&["ss", "-Hltn"]).output().expect("ss");
         String::from_utf8_lossy(&ss.stdout).contains(":5203")
     };
     assert!(within(SOON, listens));
-    let _client =
-        Program::start(&mut enter(&["iperf3", "-c", "127.0.0.1", "-p", "5203", "-C", "cubic", "-t", "60"]));
+    let iperf3 = ["iperf3", "-c", "127.0.0.1", "-p", "5203", "-C", "cubic", "-t", "60"];
+    let _client = Program::start(&mut enter_group(&iperf3));
     let count = |name: &str| {
         let ss = enter(&["ss", "-HtniO", "state", "established"]).output().expect("ss");
         let text = String::from_utf8_lossy(&ss.stdout).into_owned();
         text.lines().filter(|l| l.split_whitespace().any(|w| w == name)).count()
     };
-    assert!(within(SOON, || count("cubic") == 1));
+    // Both ends of the data's connection.
+    assert!(within(SOON, || count("cubic") == 2));
     let mut applied = Running::start("apply", "docker:lfapply", &["--cc", "reno", "--measure", "0s"]);
     assert!(applied.has_said("applied: reno"), "{:?}", applied.said);
-    // Both ends of both connections are in the container.
+    // And both ends of that of iperf3's messages.
     assert_eq!((count("reno"), count("cubic")), (4, 0));
     applied.signal("-TERM");
     assert!(applied.has_said("undone:"), "{:?}", applied.said);
-    assert_eq!(count("cubic"), 1);
+    assert_eq!(count("cubic"), 2);
 }
 
 #[test]
