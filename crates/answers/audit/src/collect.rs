@@ -15,7 +15,7 @@ mod namespaces;
 mod procfs;
 mod sock_diag;
 
-pub use containers::{ContainerProcess, find_container};
+pub use containers::{ContainerProcess, find_container, find_pod};
 
 use crate::facts::{HostFacts, NamespaceFacts, TcpMemory};
 use linux::namespace::within;

@@ -33,7 +33,7 @@ mod trial;
 
 pub use change::{PlacedSetting, apply, fq, sysctl};
 #[cfg(target_os = "linux")]
-pub use collect::{ContainerProcess, collect, find_container};
+pub use collect::{ContainerProcess, collect, find_container, find_pod};
 pub use cost::price;
 pub use facts::{DeviceFacts, HostFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
 pub use finding::{AuditFinding, FindingLevel, Proposal};

@@ -9,6 +9,8 @@ pub enum Named {
     Namespace(String),
     Process(u32),
     Container(ContainerProcess),
+    /// Any container of a pod.
+    Pod(ContainerProcess),
 }
 
 impl Named {
@@ -25,7 +27,14 @@ impl Named {
                 Named::Process(name.parse().map_err(|_| bad("expected pid:N with the number of a process"))?)
             }
             "docker" | "podman" => container(text, &format!("{kind} {name}"), name)?,
-            "k8s" => container(text, name, name)?,
+            "k8s" => match name.split('/').collect::<Vec<_>>()[..] {
+                [namespace, pod] => {
+                    let found = audit::find_pod(namespace, pod);
+                    Named::Pod(found.map_err(|e| CliProblem::usage(format!("{text}: {e}")))?)
+                }
+                [_, _, _] => container(text, name, name)?,
+                _ => return Err(bad("expected k8s:NAMESPACE/POD or k8s:NAMESPACE/POD/CONTAINER")),
+            },
             "clab" => {
                 let (lab, node) = name.split_once('/').ok_or_else(|| bad("expected clab:LAB/NODE"))?;
                 // How containerlab names its containers, unless the topology sets another prefix.

@@ -78,10 +78,10 @@ fn annotated(bundle: &Path) -> Option<String> {
     let container =
         annotation("io.kubernetes.cri.container-name").or_else(|| annotation("io.kubernetes.container.name"));
     let pod = annotation("io.kubernetes.cri.sandbox-name").or_else(|| annotation("io.kubernetes.pod.name"));
-    match (pod, container) {
-        (Some(pod), Some(container)) => Some(format!("{pod}/{container}")),
-        (pod, container) => pod.or(container).or_else(|| annotation("nerdctl/name")),
-    }
+    let namespace = annotation("io.kubernetes.cri.sandbox-namespace")
+        .or_else(|| annotation("io.kubernetes.pod.namespace"));
+    let parts: Vec<String> = [namespace, pod, container].into_iter().flatten().collect();
+    if parts.is_empty() { annotation("nerdctl/name") } else { Some(parts.join("/")) }
 }
 
 /// Returns the root of a mount within its file system (proc(5): the fourth field of mountinfo).
@@ -167,7 +167,13 @@ mod tests {
         for (test, annotations, name) in [
             (
                 "cri",
-                r#"{"io.kubernetes.cri.container-name":"app","io.kubernetes.cri.sandbox-name":"shop-7"}"#,
+                r#"{"io.kubernetes.cri.container-name":"app","io.kubernetes.cri.sandbox-name":"shop-7",
+                    "io.kubernetes.cri.sandbox-namespace":"prod"}"#,
+                Some("prod/shop-7/app"),
+            ),
+            (
+                "cri-o",
+                r#"{"io.kubernetes.container.name":"app","io.kubernetes.pod.name":"shop-7"}"#,
                 Some("shop-7/app"),
             ),
             ("nerdctl", r#"{"nerdctl/name":"web"}"#, Some("web")),

@@ -10,8 +10,7 @@ const MIN_DIGITS: usize = 6;
 /// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerProcess {
-    /// Name as `longfat check` shows it: with its engine, or pod and container; the engine and the beginning
-    /// of the id if it has none.
+    /// Name as `longfat check` shows it: with its engine; the beginning of the id if it has none.
     pub name: String,
     /// Id, 64 hexadecimal digits.
     pub id: String,
@@ -27,6 +26,28 @@ pub struct ContainerProcess {
 /// # Errors
 /// Fails with a sentence if there is none, or several match.
 pub fn find_container(name: &str) -> Result<ContainerProcess, String> {
+    let (all, where_seen) = running();
+    chosen(name, &all, where_seen)
+}
+
+/// Finds a container of a Kubernetes pod on this node; all containers of a pod share its network.
+///
+/// # Errors
+/// Fails with a sentence if there is none.
+pub fn find_pod(namespace: &str, pod: &str) -> Result<ContainerProcess, String> {
+    let (all, where_seen) = running();
+    let of_pod = all.iter().find(|c| is_of_pod(short_name(c), namespace, pod));
+    of_pod.cloned().ok_or_else(|| none_is_called(&format!("{namespace}/{pod}"), &all, where_seen))
+}
+
+/// Whether a name is that of a pod or of one of its containers.
+fn is_of_pod(name: &str, namespace: &str, pod: &str) -> bool {
+    let mut parts = name.split('/');
+    parts.next() == Some(namespace) && parts.next() == Some(pod)
+}
+
+/// The running containers, and the end of the message that one is not among them.
+fn running() -> (Vec<ContainerProcess>, &'static str) {
     let (by_inode, hidden) = namespaces::processes();
     let own = fs::metadata("/proc/thread-self/ns/net").map(|m| m.ino()).unwrap_or_default();
     let mut all: Vec<ContainerProcess> = Vec::new();
@@ -43,29 +64,40 @@ pub fn find_container(name: &str) -> Result<ContainerProcess, String> {
     }
     let hidden =
         (hidden > 0).then_some(" among the processes that longfat may see (CAP_SYS_PTRACE shows all)");
-    chosen(name, &all, hidden.unwrap_or_default())
+    (all, hidden.unwrap_or_default())
+}
+
+/// The name without the engine.
+fn short_name(container: &ContainerProcess) -> &str {
+    container.name.split_once(' ').map_or(container.name.as_str(), |(_, short)| short)
+}
+
+fn listed<'a>(some: impl Iterator<Item = &'a ContainerProcess>) -> String {
+    let mut names: Vec<&str> = some.map(|c| c.name.as_str()).collect();
+    names.sort_unstable();
+    names.join(", ")
+}
+
+fn none_is_called(name: &str, all: &[ContainerProcess], where_seen: &str) -> String {
+    match all.is_empty() {
+        true => format!("`{name}`: no container runs{where_seen}"),
+        false => format!(
+            "`{name}`: no running container has this name{where_seen}; there are {}",
+            listed(all.iter())
+        ),
+    }
 }
 
 /// Chooses the container that is called `name`. `where_seen` ends the message that there is none.
 fn chosen(name: &str, all: &[ContainerProcess], where_seen: &str) -> Result<ContainerProcess, String> {
     let is_called = |c: &&ContainerProcess| {
-        let short = c.name.split_once(' ').map_or(c.name.as_str(), |(_, short)| short);
         let is_id = name.len() >= MIN_DIGITS && c.id.starts_with(name);
-        c.name == name || short == name || is_id
+        c.name == name || short_name(c) == name || is_id
     };
     let found: Vec<&ContainerProcess> = all.iter().filter(is_called).collect();
-    let names = |some: &mut dyn Iterator<Item = &ContainerProcess>| {
-        let mut names: Vec<&str> = some.map(|c| c.name.as_str()).collect();
-        names.sort_unstable();
-        names.join(", ")
-    };
     match found[..] {
         [one] => Ok(one.clone()),
-        [] if all.is_empty() => Err(format!("`{name}`: no container runs{where_seen}")),
-        [] => Err(format!(
-            "`{name}`: no running container has this name{where_seen}; there are {}",
-            names(&mut all.iter())
-        )),
+        [] => Err(none_is_called(name, all, where_seen)),
         _ => Err(format!(
             "`{name}`: several containers have this name: {}; their ids tell them apart",
             found.iter().map(|c| format!("{} ({})", c.name, &c.id[..12])).collect::<Vec<_>>().join(", ")
@@ -86,20 +118,27 @@ mod tests {
         let all = [
             container("docker web", "a", 1),
             container("podman web", "b", 2),
-            container("shop-7/app", "c", 3),
+            container("kubernetes prod/shop-7/app", "c", 3),
             container("docker 0123", "d", 4),
         ];
         let pid = |name: &str| chosen(name, &all, "").map(|c| c.pid);
         assert_eq!(pid("docker web"), Ok(1));
-        assert_eq!(pid("shop-7/app"), Ok(3));
+        assert_eq!(pid("prod/shop-7/app"), Ok(3));
         assert_eq!(pid("bbbbbb"), Ok(2));
         assert!(pid("bbbbb").is_err(), "too short");
         assert!(pid("web").unwrap_err().contains("docker web (aaaaaaaaaaaa), podman web (bbbbbbbbbbbb)"));
         assert_eq!(
             pid("db").unwrap_err(),
-            "`db`: no running container has this name; there are docker 0123, docker web, podman web, shop-7/app"
+            "`db`: no running container has this name; there are docker 0123, docker web, kubernetes prod/shop-7/app, podman web"
         );
         assert_eq!(chosen("db", &[], " here").unwrap_err(), "`db`: no container runs here");
+    }
+
+    #[test]
+    fn a_pod_is_called_by_its_namespace_and_name() {
+        for (name, is) in [("prod/shop-7/app", true), ("prod/shop-7", true), ("prod/shop-70/app", false)] {
+            assert_eq!(is_of_pod(name, "prod", "shop-7"), is, "{name}");
+        }
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn options(args: &ApplyArgs) -> Result<ApplyOptions, CliProblem> {
 /// Parses `KIND:NAME`.
 fn place(text: &str) -> Result<ApplyPlace, CliProblem> {
     let bad = |why: &str| CliProblem::usage(format!("{text}: {why}"));
-    let kinds = "expected docker:NAME, podman:NAME, k8s:POD/CONTAINER, clab:LAB/NODE, netns:NAME, pid:N or cgroup:PATH";
+    let kinds = "expected docker:NAME, podman:NAME, k8s:NAMESPACE/POD/CONTAINER, clab:LAB/NODE, netns:NAME, pid:N or cgroup:PATH";
     let (kind, name) = text.split_once(':').filter(|(_, name)| !name.is_empty()).ok_or_else(|| bad(kinds))?;
     match kind {
         "cgroup" => return Ok(ApplyPlace::Group(name.into())),
@@ -200,6 +200,7 @@ fn place(text: &str) -> Result<ApplyPlace, CliProblem> {
         Named::Container(found) => {
             ApplyPlace::Container { pid: found.pid, id: found.id, shares_network: found.shares_network }
         }
+        Named::Pod(_) => return Err(bad("name one of the pod's containers: k8s:NAMESPACE/POD/CONTAINER")),
     })
 }
 

@@ -6,7 +6,7 @@ use units::{Rate, Span};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TARGET is docker:NAME, podman:NAME, k8s:POD/CONTAINER, clab:LAB/NODE, pid:N (the process and its descendants),
+TARGET is docker:NAME, podman:NAME, k8s:NAMESPACE/POD/CONTAINER, clab:LAB/NODE, pid:N (the process and its descendants),
 netns:NAME or cgroup:PATH, with PATH as in /proc/PID/cgroup after `0::`, or the folder.
 
   sudo longfat apply docker:web --cc bbr --dry-run

@@ -8,7 +8,7 @@ use units::Span;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TARGET is docker:NAME, podman:NAME, k8s:POD/CONTAINER, clab:LAB/NODE, netns:NAME, pid:N, each with an optional :DEVICE
+TARGET is docker:NAME, podman:NAME, k8s:NAMESPACE/POD, clab:LAB/NODE, netns:NAME, pid:N, each with an optional :DEVICE
 at its end, or dev:DEVICE of this host. Without :DEVICE it is the one with the default route.
 
 PATH is a link of a scenario file or built-in example, FILE#LINK; FILE#LINK.forward is what the target sends,

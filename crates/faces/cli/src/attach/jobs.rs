@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 const KINDS: &str =
-    "docker:NAME, podman:NAME, k8s:POD/CONTAINER, clab:LAB/NODE, netns:NAME, pid:N or dev:DEVICE";
+    "docker:NAME, podman:NAME, k8s:NAMESPACE/POD, clab:LAB/NODE, netns:NAME, pid:N or dev:DEVICE";
 
 /// A path for a target.
 pub struct Job {
@@ -98,11 +98,11 @@ fn target(text: &str) -> Result<AttachTarget, CliProblem> {
         _ => match Named::find(text, kind, name)?.ok_or_else(kinds)? {
             Named::Namespace(name) => AttachPlace::Named(name),
             Named::Process(pid) => AttachPlace::Process(pid),
-            Named::Container(found) if found.shares_network => {
+            Named::Container(found) | Named::Pod(found) if found.shares_network => {
                 let why = "has the host's network; attach to dev:DEVICE, with --only for its ports";
                 return Err(bad(&format!("{} {why}", found.name)));
             }
-            Named::Container(found) => AttachPlace::Process(found.pid),
+            Named::Container(found) | Named::Pod(found) => AttachPlace::Process(found.pid),
         },
     };
     Ok(AttachTarget { name: text.into(), place, device: device.map(str::to_string) })
