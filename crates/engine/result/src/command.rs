@@ -18,7 +18,7 @@ pub enum Platform {
     Networkd,
     /// Source code of the application: socket options.
     Application,
-    /// Command line of longfat's proxy.
+    /// Command line of longfat itself.
     Longfat,
     /// Configuration of nginx.
     Nginx,
@@ -39,7 +39,7 @@ impl Platform {
             Platform::Linux => "Linux",
             Platform::Networkd => "systemd-networkd",
             Platform::Application => "in the application",
-            Platform::Longfat => "longfat proxy",
+            Platform::Longfat => "longfat",
             Platform::Nginx => "nginx",
             Platform::Haproxy => "HAProxy",
             Platform::Cni => "CNI",

@@ -23,8 +23,9 @@ pub fn pacing_cap(rate: Option<Rate>) -> Change {
     }
 }
 
-/// The commands by which a program on `host` caps the pacing rate of its connections.
-pub fn pacing_cap_in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
+/// The commands by which a program on `host` caps the pacing rate of its connections, and the one that caps
+/// those of a program that runs.
+pub fn pacing_cap_in_program(host: &str, rate: Rate) -> [CommandSet; 3] {
     let call = format!(
         "unsigned int rate = {};  /* bytes a second */\n\
          setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
@@ -38,6 +39,7 @@ pub fn pacing_cap_in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
             &format!("iperf3 -c HOST --fq-rate {}", rate.as_bps()),
             "remove --fq-rate",
         ),
+        on_trial(host, "", &format!("--pacing {rate}")),
     ]
 }
 
@@ -54,8 +56,8 @@ pub fn congestion_control(name: &str) -> Change {
 }
 
 /// The commands that select a congestion control on `host`: for all its connections, for those to one peer
-/// (its name, and whether its address is IPv6), in the program, and permanently. `now` is the
-/// host's present setting, if it was read.
+/// (its name, and whether its address is IPv6), in the program, for its running connections, and permanently.
+/// `now` is the host's present setting, if it was read.
 pub fn congestion_control_commands(
     host: &str,
     name: &str,
@@ -77,6 +79,12 @@ pub fn congestion_control_commands(
     let kernel = kernel_name(name);
     let call = format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len());
     all.push(in_program(host, needs, &call, "remove the call"));
+    let module = match name {
+        "bbr" => " with tcp_bbr",
+        "bbr3" => " with BBR v3",
+        _ => "",
+    };
+    all.push(on_trial(host, module, &format!("--cc {kernel}")));
     let needs = format!("{needs}; systemd-sysctl; running containers keep their setting");
     all.extend(setting.file(host, &needs));
     all
@@ -118,6 +126,14 @@ fn in_program(host: &str, needs: &str, apply: &str, undo: &str) -> CommandSet {
     CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
 }
 
+/// The command that tries a change on the connections of a program that runs. `module` follows "Linux 5.16".
+fn on_trial(host: &str, module: &str, change: &str) -> CommandSet {
+    let needs =
+        format!("to try it on connections that run: of process PID, or docker:NAME; Linux 5.16{module}");
+    let apply = format!("longfat apply pid:$PID {change} --for 10min");
+    CommandSet::on(Platform::Longfat, host, &needs, lines(&apply), lines("# it undoes itself at its end"))
+}
+
 /// The sysctl of the congestion control. `now` is its present value, if it was read.
 pub fn control_setting(name: &str, now: Option<&str>) -> LinuxSetting {
     LinuxSetting::Sysctl {
@@ -136,6 +152,7 @@ fn kernel_name(name: &str) -> &str {
 fn a_known_congestion_control_is_restored_by_the_undo() {
     let all = congestion_control_commands("a", "bbr", Some("reno"), Some(("b", false)));
     assert_eq!(all[0].undo, ["sysctl -w net.ipv4.tcp_congestion_control=reno"]);
-    assert_eq!(all.len(), 4, "for all, to one peer, in the program, permanently");
+    assert_eq!(all.len(), 5, "for all, to one peer, in the program, on trial, permanently");
+    assert_eq!(all[3].apply, ["longfat apply pid:$PID --cc bbr --for 10min"]);
     assert_eq!(congestion_control("bbr3").name.as_deref(), Some("bbr3"));
 }

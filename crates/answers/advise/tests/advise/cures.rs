@@ -326,7 +326,8 @@ fn a_pacing_cap_is_for_short_queues_only() {
     let option = options("max-pacing-rate", &short).remove(0);
     let typed: Vec<&str> = option.commands().map(|c| c.apply[0].as_str()).collect();
     let fq = "tc qdisc replace dev $DEV root fq maxrate 18727kbit";
-    assert_eq!(typed[1..], ["iperf3 -c HOST --fq-rate 18727000", fq], "{typed:?}");
+    let trial = "longfat apply pid:$PID --pacing 18.727Mbit/s --for 10min";
+    assert_eq!(typed[1..], ["iperf3 -c HOST --fq-rate 18727000", trial, fq], "{typed:?}");
     // The rate that datagrams take is not available to the connection.
     let game = "[flows.g]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"10Mbit/s\" }";
     let shared = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), &flow(game));
