@@ -75,6 +75,13 @@ pub enum ApplyError {
     /// The programs were not loaded or attached.
     #[error("{0}")]
     Programs(#[from] ControlError),
+    /// This process lacks capabilities; CAP_SYS_ADMIN is enough.
+    #[error("{what}: {source}; run as root, outside of user namespaces and most containers")]
+    Permission {
+        /// What it was for.
+        what: String,
+        source: io::Error,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -86,7 +93,10 @@ pub enum ApplyError {
 
 fn system(what: &str) -> impl FnOnce(io::Error) -> ApplyError {
     let what = what.to_string();
-    move |source| ApplyError::System { what, source }
+    move |source| match source.kind() {
+        io::ErrorKind::PermissionDenied => ApplyError::Permission { what, source },
+        _ => ApplyError::System { what, source },
+    }
 }
 
 /// A connection of the target.
