@@ -1,6 +1,5 @@
 //! Something that runs, as the user names it: `docker:NAME`, `netns:NAME`, `pid:N` and so on.
 
-use crate::problem::CliProblem;
 use audit::ContainerProcess;
 
 /// What a `KIND:NAME` names.
@@ -18,8 +17,8 @@ impl Named {
     ///
     /// # Errors
     /// Fails if the name is wrong, or there is no such container.
-    pub fn find(text: &str, kind: &str, name: &str) -> Result<Option<Named>, CliProblem> {
-        let bad = |why: &str| CliProblem::usage(format!("{text}: {why}"));
+    pub fn find(text: &str, kind: &str, name: &str) -> Result<Option<Named>, String> {
+        let bad = |why: &str| format!("{text}: {why}");
         Ok(Some(match kind {
             "netns" if name.contains('/') => return Err(bad("the name of a namespace contains no `/`")),
             "netns" => Named::Namespace(name.into()),
@@ -30,7 +29,7 @@ impl Named {
             "k8s" => match name.split('/').collect::<Vec<_>>()[..] {
                 [namespace, pod] => {
                     let found = audit::find_pod(namespace, pod);
-                    Named::Pod(found.map_err(|e| CliProblem::usage(format!("{text}: {e}")))?)
+                    Named::Pod(found.map_err(|e| bad(&e))?)
                 }
                 [_, _, _] => container(text, name, name)?,
                 _ => return Err(bad("expected k8s:NAMESPACE/POD or k8s:NAMESPACE/POD/CONTAINER")),
@@ -47,7 +46,7 @@ impl Named {
 }
 
 /// Finds a container by the name that `longfat check` shows, or by its id.
-fn container(text: &str, name: &str, id: &str) -> Result<Named, CliProblem> {
+fn container(text: &str, name: &str, id: &str) -> Result<Named, String> {
     let found = audit::find_container(name).or_else(|first| audit::find_container(id).map_err(|_| first));
-    found.map(Named::Container).map_err(|e| CliProblem::usage(format!("{text}: {e}")))
+    found.map(Named::Container).map_err(|e| format!("{text}: {e}"))
 }

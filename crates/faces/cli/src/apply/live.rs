@@ -194,7 +194,7 @@ fn place(text: &str) -> Result<ApplyPlace, CliProblem> {
     if let Some((name, _)) = name.split_once(':') {
         return Err(bad(&format!("connections are not of one device; write {kind}:{name}")));
     }
-    Ok(match Named::find(text, kind, name)?.ok_or_else(|| bad(kinds))? {
+    Ok(match Named::find(text, kind, name).map_err(CliProblem::usage)?.ok_or_else(|| bad(kinds))? {
         Named::Namespace(name) => ApplyPlace::Namespace(name),
         Named::Process(pid) => ApplyPlace::Process(pid),
         Named::Container(found) => {

@@ -38,7 +38,8 @@ pub fn jobs(args: &AttachArgs) -> Result<Vec<Job>, CliProblem> {
     if args.file.is_none() && (args.variant.is_some() || !args.set.is_empty()) {
         return Err(CliProblem::usage("--variant and --set need a scenario as path: FILE#LINK".into()));
     }
-    let (target, (path, seed)) = (target(&args.target)?, path(args)?);
+    let target = target(&args.target).map_err(CliProblem::usage)?;
+    let (path, seed) = path(args)?;
     let filter = filter(args.only.as_deref()).map_err(|e| CliProblem::usage(format!("--only: {e}")))?;
     let pcap = args.pcap.as_deref().map(captures).transpose()?;
     Ok(vec![Job { name: None, target, path, seed, only: args.only.clone(), filter, pcap }])
@@ -47,6 +48,9 @@ pub fn jobs(args: &AttachArgs) -> Result<Vec<Job>, CliProblem> {
 /// The targets of a scenario's `[attach]` tables.
 fn of_file(args: &AttachArgs, file: &str) -> Result<Vec<Job>, CliProblem> {
     let bad = |why: String| Err(CliProblem::usage(format!("{file}: {why}")));
+    if file.contains('#') {
+        return bad(format!("a path needs a target before it: {KINDS}"));
+    }
     if let Some(path) = &args.file {
         return bad(format!("expected {KINDS} as target of the path {path}"));
     }
@@ -67,7 +71,7 @@ fn of_file(args: &AttachArgs, file: &str) -> Result<Vec<Job>, CliProblem> {
     for a in &scenario.attachments {
         let at =
             |key: &str, why: String| CliProblem::usage(format!("{file}: attach.{}.{key}: {why}", a.name));
-        let target = target(&a.target).map_err(|e| at("target", e.to_string()))?;
+        let target = target(&a.target).map_err(|e| at("target", e))?;
         let link = &scenario.links[a.link].name;
         let path = AttachPath::new(&scenario, link, a.direction, a.at_second_end).map_err(usage)?;
         let filter = filter(a.only.as_deref()).map_err(|e| at("only", e))?;
@@ -84,8 +88,8 @@ fn filter(text: Option<&str>) -> Result<LiveFilter, String> {
 }
 
 /// Parses `KIND:NAME[:DEVICE]`.
-fn target(text: &str) -> Result<AttachTarget, CliProblem> {
-    let bad = |why: &str| CliProblem::usage(format!("{text}: {why}"));
+fn target(text: &str) -> Result<AttachTarget, String> {
+    let bad = |why: &str| format!("{text}: {why}");
     let kinds = || bad(&format!("expected {KINDS}"));
     let (kind, rest) = text.split_once(':').filter(|(_, rest)| !rest.is_empty()).ok_or_else(kinds)?;
     let (name, device) = match (kind, rest.split_once(':')) {
@@ -222,6 +226,7 @@ mod tests {
             ("dev:eth0 --seed 1 --set duration=1s", "need a scenario as path"),
             ("dev:eth0 home-line#line --rate 5Mbit/s", "changed with --set"),
             ("dev:eth0 home-line#no-such-link", "no-such-link"),
+            ("home-line#line", "a path needs a target before it: docker:NAME"),
             ("home-line", "no [attach.NAME] tables"),
             ("home-line home-line#line", "as target of the path home-line#line"),
             ("home-line --rate 5Mbit/s", "need one target"),
