@@ -108,7 +108,6 @@ impl Provenance {
 }
 
 /// Version and commit of this program, such as `0.2.0 (7f1cb96e)`.
-#[cfg(target_os = "linux")]
 pub(crate) fn longfat_build() -> String {
     let version = env!("CARGO_PKG_VERSION");
     match option_env!("LONGFAT_COMMIT") {
