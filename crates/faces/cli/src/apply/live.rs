@@ -151,8 +151,10 @@ fn report(
     let before = outcome.before.as_ref();
     if outcome.after.is_none() && (is_end || now >= from + measure) {
         outcome.after = apply.figures(from, now, &outcome.changed);
-        if let Some(after) = &outcome.after {
-            eprint_escaped!("{}", text::after(before, after, SETTLING));
+        match &outcome.after {
+            Some(after) => eprint_escaped!("{}", text::after(before, after, SETTLING)),
+            None if before.is_some() => eprint_escaped!("{}", text::not_after(SETTLING)),
+            None => {}
         }
     } else if is_end && now >= from + 2 * measure {
         outcome.last = apply.figures(now.saturating_sub(measure), now, &outcome.changed);

@@ -31,7 +31,7 @@ fn new_connections(apply: &Apply) -> String {
     match apply.new_connections() {
         NewConnections::Group { .. } => "each when it is established".into(),
         NewConnections::Search => {
-            "up to half a second after they are established, because the target shares its control group with others"
+            "up to half a second after they are established, because the target has no control group of its own"
                 .into()
         }
     }
@@ -133,6 +133,11 @@ pub fn before(f: &Figures) -> String {
 /// What the connections did after the change, without the first seconds.
 pub fn after(before: Option<&Figures>, f: &Figures, settling: Duration) -> String {
     format!("after ({:.1} s, without the first {} s): {}", f.seconds, settling.as_secs(), figures(f, before))
+}
+
+/// The message if there is nothing to measure after the change.
+pub fn not_after(settling: Duration) -> String {
+    format!("after: not measured, because the first {} s do not count\n", settling.as_secs())
 }
 
 /// What the connections did at the end.

@@ -311,7 +311,7 @@ fn a_container_and_a_process_of_their_own_groups_are_recognised_by_them() {
         assert!(all("bbr") && controls(&site, "5201") == other);
         applied.signal("-TERM");
         assert!(applied.has_said("undone: 2"), "{:?}", applied.said);
-        assert!(all("reno") && !applied.said.iter().any(|s| s.contains("shares")), "{:?}", applied.said);
+        assert!(all("reno") && !applied.said.iter().any(|s| s.contains("of its own")), "{:?}", applied.said);
     }
 }
 
@@ -345,7 +345,7 @@ fn only_the_connections_of_a_process_change() {
     let mut applied = Running::start("apply", &target, &["--cc", "bbr", "--measure", "0s"]);
     assert!(applied.has_said("applied: bbr to 2 of 2"), "{:?}", applied.said);
     assert!(controls(&site, "5201").iter().all(|c| c.name == "bbr") && controls(&site, "5202") == other);
-    assert!(applied.has_said("shares its control group"), "{:?}", applied.said);
+    assert!(applied.has_said("no control group of its own"), "{:?}", applied.said);
     drop(one);
     assert!(applied.has_said("has gone"), "{:?}", applied.said);
     assert_eq!(applied.code(), Some(1));
@@ -461,4 +461,5 @@ fn wrong_targets_and_controls_are_refused_in_a_line() {
     fails(&["docker:longfat-no-such", "--cc", "bbr"], "longfat-no-such");
     fails(&["cgroup:/longfat-no-such", "--cc", "bbr"], "no control group");
     fails(&["cgroup:/", "--cc", "bbr"], "--only");
+    fails(&["pid:1", "--cc", "bbr"], "--only");
 }

@@ -160,6 +160,9 @@ fn container_part(path: &str, id: &str) -> Option<String> {
     Some(parts[..=at].join("/"))
 }
 
+/// The message for a target that everything belongs to.
+const WHOLE_HOST: &str = "these are all connections of this host; choose some with --only";
+
 enum Who {
     Group(Group),
     Tree(ProcessTree),
@@ -189,11 +192,12 @@ impl Scope {
                 )?;
                 let group = group(path, &mount)?;
                 if group.path == mount && filter.is_empty() {
-                    return Err("these are all connections of this host; choose some with --only".into());
+                    return Err(WHOLE_HOST.into());
                 }
                 let new = NewConnections::Group { path: group.path.clone(), namespace: None };
                 (Who::Group(group), new)
             }
+            ApplyPlace::Process(1) if filter.is_empty() => return Err(WHOLE_HOST.into()),
             ApplyPlace::Process(pid) => {
                 let mut tree = ProcessTree::new(*pid);
                 if !tree.update() {
@@ -358,6 +362,7 @@ mod tests {
         let why = |place| Scope::find(&place, &LiveFilter::default()).err().unwrap();
         assert!(why(ApplyPlace::Namespace("no-such".into())).contains("no network namespace no-such"));
         assert!(why(ApplyPlace::Process(u32::MAX)).contains("no process"));
+        assert!(why(ApplyPlace::Process(1)).contains("--only"));
         if mount_point().is_some() {
             assert!(why(ApplyPlace::Group("/no-such-group".into())).contains("no control group"));
             assert!(why(ApplyPlace::Group("/".into())).contains("--only"));
