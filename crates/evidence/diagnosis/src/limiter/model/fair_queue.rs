@@ -24,11 +24,15 @@ impl FairQueue {
 impl LimiterQueue for FairQueue {
     fn drain(&mut self, seconds: f64) {
         let mut bytes = self.rate * seconds;
-        while bytes > 0.0 && !self.queues.is_empty() {
+        // Each pass empties a queue or is the last.
+        while !self.queues.is_empty() {
             let count = self.queues.len() as f64;
             let shortest = self.queues.iter().map(|q| q.1).fold(f64::INFINITY, f64::min);
-            let each = shortest.min(bytes / count);
+            let each = shortest.min(bytes / count).max(0.0);
             self.queues.iter_mut().for_each(|q| q.1 -= each);
+            if each < shortest {
+                break;
+            }
             self.queues.retain(|q| q.1 > 0.0);
             bytes -= each * count;
         }
@@ -49,5 +53,28 @@ impl LimiterQueue for FairQueue {
             Some(queue) => queue.1 += bytes,
             None => self.queues.push((flow, bytes)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_drain_equally_and_the_smallest_time_ends() {
+        let mut queue = FairQueue::new(1000.0);
+        for (flow, bytes) in [(1, 100.0), (2, 300.0), (3, 1000.0)] {
+            queue.add(flow, bytes);
+        }
+        queue.drain(0.45);
+        // The first is empty after 0.3 s; the other two share what is left.
+        assert_eq!(queue.queues, [(2, 125.0), (3, 825.0)]);
+        // A third of the smallest number is zero.
+        let mut queue = FairQueue::new(1.0);
+        (0..3).for_each(|flow| queue.add(flow, 1.0));
+        queue.drain(5e-324);
+        assert_eq!(queue.backlog(), 3.0);
+        queue.drain(3.0);
+        assert_eq!(queue.backlog(), 0.0);
     }
 }
