@@ -1,8 +1,17 @@
-//! The event queue: at most one deadline per owner, the earliest first, ties in the order in which they were
-//! set.
+//! The deadlines of a run: at most one per owner, served in the order of time, ties in the order in which they
+//! were set.
+//!
+//! What is set is one key per owner; two queues find the earliest of them. Packets, and timers that are
+//! earlier than all others, are in a short sorted list, the rest in a heap: a thousand connections that wait
+//! for their timeouts cost a packet nothing.
+//!
+//! An entry of a queue is a hint: when it comes up it counts only if it is what its owner has set, so that
+//! changing or clearing a deadline touches no queue. Of an owner's deadlines that move later, as a timeout
+//! does with each ACK, the heap keeps the first; when it comes up, the one that is then set takes its place.
 
 use crate::end_id::EndId;
-use crate::heap::DeadlineHeap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use units::Time;
 
 /// Owner of a deadline.
@@ -20,15 +29,56 @@ pub enum Owner {
     Flow(u32),
 }
 
+/// Bits of a key for the slot.
+const SLOT_BITS: u32 = 24;
+
+/// Length of the sorted list up to which insertion is cheaper than in a heap.
+const MAX_SOON: usize = 16;
+
+/// Deadline, order of setting and the owner's slot in one number, which sorts in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key(u128);
+
+impl Key {
+    /// No deadline: later than all others.
+    const NONE: Key = Key(u128::MAX);
+
+    #[inline]
+    fn new(deadline: Time, order: u64, slot: u32) -> Key {
+        Key(u128::from(deadline.as_nanos()) << 64 | u128::from(order << SLOT_BITS | u64::from(slot)))
+    }
+    #[inline]
+    fn deadline(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+    #[inline]
+    fn slot(self) -> usize {
+        self.0 as usize & ((1 << SLOT_BITS) - 1)
+    }
+}
+
+/// What an owner has set, and what the heap holds for it.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// The owner's deadline.
+    set: Key,
+    /// The owner's entry in the heap, at or before its deadline.
+    held: Key,
+}
+
 /// The deadlines of a run, at most one per owner.
 pub struct Agenda {
-    /// Deadlines that packets change: of directions, then the sampler's, then those of hosts with jitter.
-    busy: DeadlineHeap,
-    /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand timers do not
-    /// slow down a busy link.
-    idle: DeadlineHeap,
-    directions: u32,
+    /// One slot per owner: those whose deadlines are packets' (directions, the sampler, hosts with jitter),
+    /// then those with timers (ends, flows).
+    slots: Vec<Slot>,
+    /// The earliest entries, the first one last.
+    soon: Vec<Key>,
+    /// The other entries.
+    later: BinaryHeap<Reverse<Key>>,
+    /// Slots of the sampler, the first end and the first flow.
+    sampler: u32,
     ends: u32,
+    flows: u32,
     /// Number of deadlines set, for first-in first-out order of ties.
     settings: u64,
 }
@@ -36,78 +86,160 @@ pub struct Agenda {
 impl Agenda {
     /// An agenda without deadlines for these numbers of owners.
     pub fn new(directions: usize, jittery_hosts: usize, ends: usize, flows: usize) -> Agenda {
+        let first_end = directions + 1 + jittery_hosts;
+        let first_flow = first_end + ends;
+        let n = first_flow + flows;
+        assert!(n < 1 << SLOT_BITS, "more than 2^{SLOT_BITS} deadlines");
         Agenda {
-            busy: DeadlineHeap::new(directions + 1 + jittery_hosts),
-            idle: DeadlineHeap::new(ends + flows),
-            directions: directions as u32,
-            ends: ends as u32,
+            slots: vec![Slot { set: Key::NONE, held: Key::NONE }; n],
+            soon: Vec::with_capacity(MAX_SOON + 1),
+            later: BinaryHeap::new(),
+            sampler: directions as u32,
+            ends: first_end as u32,
+            flows: first_flow as u32,
             settings: 0,
         }
     }
 
-    /// The earliest deadline and its owner.
+    /// The earliest deadline up to `end` and its owner, whose deadline is cleared.
     #[inline]
-    pub fn first(&self) -> Option<(Time, Owner)> {
-        match (self.busy.first(), self.idle.first()) {
-            (Some(busy), idle) if idle.is_none_or(|idle| busy < idle) => {
-                Some((busy.deadline(), self.busy_owner(busy.slot())))
+    pub fn take_next(&mut self, end: Time) -> Option<(Time, Owner)> {
+        loop {
+            let waiting = self.later.peek().map_or(Key::NONE, |first| first.0);
+            match self.soon.last() {
+                Some(&key) if key < waiting => {
+                    if key.deadline() > end {
+                        return None;
+                    }
+                    self.soon.pop();
+                    let slot = &mut self.slots[key.slot()];
+                    if slot.set == key {
+                        slot.set = Key::NONE;
+                        return Some((key.deadline(), self.owner(key.slot() as u32)));
+                    }
+                }
+                _ => {
+                    if waiting == Key::NONE || waiting.deadline() > end {
+                        return None;
+                    }
+                    if let Some(key) = self.take_waiting() {
+                        return Some((key.deadline(), self.owner(key.slot() as u32)));
+                    }
+                }
             }
-            (_, Some(idle)) => Some((idle.deadline(), self.idle_owner(idle.slot()))),
-            (_, None) => None,
         }
+    }
+
+    /// Removes the first entry of the heap; returns it if it is what its owner has set, and clears that.
+    #[inline(never)]
+    fn take_waiting(&mut self) -> Option<Key> {
+        let Reverse(key) = self.later.pop()?;
+        let slot = &mut self.slots[key.slot()];
+        if slot.held != key {
+            return None; // replaced by an earlier one
+        }
+        slot.held = Key::NONE;
+        let set = slot.set;
+        if set == key {
+            slot.set = Key::NONE;
+            return Some(key);
+        }
+        if set != Key::NONE {
+            self.insert(set);
+        }
+        None
     }
 
     /// Sets or clears the deadline of an owner. Setting the same deadline again keeps its position among
     /// ties.
     #[inline]
     pub fn set(&mut self, owner: Owner, deadline: Option<Time>) {
-        self.settings += 1;
-        let order = self.settings;
-        let (heap, slot) = self.place(owner);
-        heap.set(slot, deadline, order);
+        if deadline != self.deadline(owner) {
+            self.renew(owner, deadline);
+        }
     }
 
-    /// Sets or clears the deadline of an owner whose deadline has come: as if it had been cleared before.
+    /// Sets or clears the deadline of an owner as if it had none.
     #[inline]
     pub fn renew(&mut self, owner: Owner, deadline: Option<Time>) {
-        self.settings += 1;
-        let order = self.settings;
-        let (heap, slot) = self.place(owner);
-        heap.renew(slot, deadline, order);
+        let slot = self.slot(owner);
+        let key = match deadline {
+            Some(deadline) => {
+                self.settings += 1;
+                Key::new(deadline, self.settings, slot)
+            }
+            None => Key::NONE,
+        };
+        self.slots[slot as usize].set = key;
+        if key != Key::NONE {
+            self.insert(key);
+        }
     }
 
-    /// The heap and the slot of an owner.
+    /// Moves the deadline of an owner to `deadline` if that is earlier.
     #[inline]
-    fn place(&mut self, owner: Owner) -> (&mut DeadlineHeap, u32) {
+    pub fn advance(&mut self, owner: Owner, deadline: Time) {
+        if self.deadline(owner).is_none_or(|present| deadline < present) {
+            self.renew(owner, Some(deadline));
+        }
+    }
+
+    /// The deadline of an owner.
+    #[inline]
+    pub fn deadline(&self, owner: Owner) -> Option<Time> {
+        let set = self.slots[self.slot(owner) as usize].set;
+        (set != Key::NONE).then(|| set.deadline())
+    }
+
+    /// Adds an entry to the queue in which it belongs.
+    #[inline]
+    fn insert(&mut self, key: Key) {
+        let is_timer = key.slot() >= self.ends as usize;
+        if is_timer && self.later.peek().is_some_and(|first| first.0 < key) {
+            return self.postpone(key);
+        }
+        self.soon.push(key);
+        let mut at = self.soon.len() - 1;
+        while at > 0 && self.soon[at - 1] < key {
+            self.soon[at] = self.soon[at - 1];
+            at -= 1;
+        }
+        self.soon[at] = key;
+        if self.soon.len() > MAX_SOON {
+            let last = self.soon.remove(0);
+            self.postpone(last);
+        }
+    }
+
+    /// Adds an entry to the heap, unless the owner has an earlier one there.
+    #[inline]
+    fn postpone(&mut self, key: Key) {
+        let slot = &mut self.slots[key.slot()];
+        if key < slot.held {
+            slot.held = key;
+            self.later.push(Reverse(key));
+        }
+    }
+
+    #[inline]
+    fn slot(&self, owner: Owner) -> u32 {
         match owner {
-            Owner::Direction(direction) => (&mut self.busy, direction),
-            Owner::Sampler => (&mut self.busy, self.directions),
-            Owner::Host(host) => (&mut self.busy, self.directions + 1 + host),
-            Owner::End(end) => (&mut self.idle, end.number()),
-            Owner::Flow(flow) => (&mut self.idle, self.ends + flow),
-        }
-    }
-
-    /// The deadline of a connection end.
-    #[inline]
-    pub fn end_deadline(&self, end: EndId) -> Option<Time> {
-        self.idle.deadline(end.number())
-    }
-
-    #[inline]
-    fn busy_owner(&self, slot: u32) -> Owner {
-        match slot.checked_sub(self.directions) {
-            None => Owner::Direction(slot),
-            Some(0) => Owner::Sampler,
-            Some(after) => Owner::Host(after - 1),
+            Owner::Direction(direction) => direction,
+            Owner::Sampler => self.sampler,
+            Owner::Host(host) => self.sampler + 1 + host,
+            Owner::End(end) => self.ends + end.number(),
+            Owner::Flow(flow) => self.flows + flow,
         }
     }
 
     #[inline]
-    fn idle_owner(&self, slot: u32) -> Owner {
-        match slot.checked_sub(self.ends) {
-            None => Owner::End(EndId::of_sender(slot)),
-            Some(flow) => Owner::Flow(flow),
+    fn owner(&self, slot: u32) -> Owner {
+        match slot {
+            _ if slot < self.sampler => Owner::Direction(slot),
+            _ if slot == self.sampler => Owner::Sampler,
+            _ if slot < self.ends => Owner::Host(slot - self.sampler - 1),
+            _ if slot < self.flows => Owner::End(EndId::of_sender(slot - self.ends)),
+            _ => Owner::Flow(slot - self.flows),
         }
     }
 }
@@ -116,6 +248,7 @@ impl Agenda {
 mod tests {
     use super::*;
     use transport::Side;
+    use units::Stream;
 
     /// One owner of each kind.
     fn owners() -> [Owner; 5] {
@@ -124,12 +257,7 @@ mod tests {
     }
 
     fn served(mut agenda: Agenda) -> Vec<Owner> {
-        std::iter::from_fn(|| {
-            let (_, owner) = agenda.first()?;
-            agenda.set(owner, None);
-            Some(owner)
-        })
-        .collect()
+        std::iter::from_fn(|| agenda.take_next(Time::MAX).map(|(_, owner)| owner)).collect()
     }
 
     #[test]
@@ -150,7 +278,45 @@ mod tests {
         for (&owner, nanos) in owners.iter().zip([3, 5, 2, 1, 4]) {
             agenda.set(owner, Some(Time::from_nanos(nanos)));
         }
-        assert_eq!(agenda.end_deadline(EndId::new(0, Side::Server)), Some(Time::from_nanos(2)));
+        assert_eq!(agenda.deadline(owners[2]), Some(Time::from_nanos(2)));
         assert_eq!(served(agenda), [owners[3], owners[2], owners[0], owners[4], owners[1]]);
+    }
+
+    #[test]
+    fn agrees_with_a_sorted_list_under_random_changes() {
+        let mut s = Stream::new(1, "agenda");
+        let mut agenda = Agenda::new(20, 9, 30, 40);
+        let mut list: Vec<Option<(Time, u64)>> = vec![None; 100];
+        let mut now = 0;
+        for order in 0..100_000u64 {
+            let slot = s.below(100) as usize;
+            let owner = agenda.owner(slot as u32);
+            assert_eq!(agenda.deadline(owner), list[slot].map(|(t, _)| t));
+            match s.below(4) {
+                0 => {
+                    let want = (0..).zip(&list).filter_map(|(i, e)| e.map(|(t, o)| (t, o, i))).min();
+                    let end = Time::from_nanos(now + s.below(20));
+                    let want = want.filter(|&(t, ..)| t <= end);
+                    let got = agenda.take_next(end);
+                    assert_eq!(got, want.map(|(t, _, slot)| (t, agenda.owner(slot))));
+                    if let Some((t, _, slot)) = want {
+                        (list[slot as usize], now) = (None, t.as_nanos());
+                    }
+                }
+                action => {
+                    let ahead = if s.chance(0.5) { 10 } else { 1000 };
+                    let deadline = s.chance(0.8).then(|| Time::from_nanos(now + s.below(ahead)));
+                    if action == 1 {
+                        agenda.renew(owner, deadline);
+                    } else {
+                        agenda.set(owner, deadline);
+                    }
+                    if action == 1 || deadline != list[slot].map(|(t, _)| t) {
+                        list[slot] = deadline.map(|t| (t, order));
+                    }
+                }
+            }
+        }
+        assert!(now > 10_000, "{now}");
     }
 }

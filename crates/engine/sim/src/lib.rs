@@ -10,7 +10,6 @@ mod collect;
 mod datagrams;
 mod end_id;
 mod flows;
-mod heap;
 mod host_jitter;
 mod network;
 mod reroute;

@@ -134,10 +134,7 @@ impl SimRun<'_> {
     /// Simulates all events up to `end`, or until [`SimOptions::progress`] ends the run; returns the time
     /// reached. The run can be continued.
     pub(crate) fn play(&mut self, mut end: Time, sample: Span) -> Time {
-        while let Some((at, owner)) = self.agenda.first() {
-            if at > end {
-                break;
-            }
+        while let Some((at, owner)) = self.agenda.take_next(end) {
             self.now = at;
             match owner {
                 Owner::Direction(direction) => self.wake_direction(direction),
@@ -174,6 +171,7 @@ impl SimRun<'_> {
     /// Wakes a direction of a link at its deadline: packets leave its elements.
     #[inline]
     fn wake_direction(&mut self, direction: u32) {
+        self.network.armed[direction as usize] = None;
         if let Some(HostArrival { host, packet }) = self.network.wake(self.now, direction) {
             self.arrive(host, packet);
         }
@@ -317,8 +315,8 @@ impl SimRun<'_> {
     #[inline]
     fn arm_end(&mut self, end: EndId) {
         let Some(wake) = self.flows.ends[end.index()].next_wake() else { return };
-        if self.agenda.end_deadline(end).is_none_or(|t| wake < t) && !self.jitter.is_deferred(end) {
-            self.agenda.set(Owner::End(end), Some(wake.max(self.now)));
+        if !self.jitter.is_deferred(end) {
+            self.agenda.advance(Owner::End(end), wake.max(self.now));
         }
     }
 

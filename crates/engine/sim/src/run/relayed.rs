@@ -43,8 +43,8 @@ impl SimRun<'_> {
 
     /// Opens the onward connection of a relay, once.
     fn open_leg(&mut self, client: EndId) {
-        if self.agenda.end_deadline(client).is_some() || self.flows.ends[client.index()].next_wake().is_some()
-        {
+        let armed = self.agenda.deadline(Owner::End(client)).is_some();
+        if armed || self.flows.ends[client.index()].next_wake().is_some() {
             return;
         }
         let mut out = Vec::new();
