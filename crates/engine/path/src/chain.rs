@@ -117,8 +117,7 @@ impl<B> Chain<B> {
         match self.parts.as_mut_slice() {
             [] => out.sent.push((now, packet)),
             [only] if self.watch.is_none() => {
-                only.element.handle_packet(now, packet, out);
-                self.wake = only.element.next_wake();
+                self.wake = only.element.enter(now, packet, out);
             }
             _ => {
                 self.feed.push((now, packet));
@@ -134,8 +133,7 @@ impl<B> Chain<B> {
         }
         match self.parts.as_mut_slice() {
             [only] if self.watch.is_none() => {
-                only.element.handle_wake(now, out);
-                self.wake = only.element.next_wake();
+                self.wake = only.element.wake(now, out);
             }
             _ => self.run(now, false, out),
         }
@@ -146,8 +144,7 @@ impl<B> Chain<B> {
     pub fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
             [only] if self.watch.is_none() => {
-                only.element.handle_wake(now, out);
-                self.wake = only.element.next_wake();
+                self.wake = only.element.wake(now, out);
             }
             _ => self.run(now, true, out),
         }
@@ -179,12 +176,10 @@ impl<B> Chain<B> {
                 let target: &mut Outbox<B> = if i == last { out } else { &mut self.scratch };
                 let before = target.sent.len();
                 for (at, packet) in self.feed.drain(..) {
-                    part.element.handle_packet(at, packet, target);
+                    part.wake = part.element.enter(at, packet, target);
                 }
-                part.wake = part.element.next_wake();
                 if all || part.wake.is_some_and(|wake| wake <= now) {
-                    part.element.handle_wake(now, target);
-                    part.wake = part.element.next_wake();
+                    part.wake = part.element.wake(now, target);
                 }
                 if let Some(watch) = &mut self.watch {
                     let passed = target.sent[before..].iter();

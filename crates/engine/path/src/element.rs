@@ -160,6 +160,19 @@ pub trait Element<B>: Send {
     /// transmission, an AQM drop) may be deferred to the next call, with their exact due times.
     fn next_wake(&self) -> Option<Time>;
 
+    /// Calls [`Element::handle_packet`], then [`Element::next_wake`]. Chains need both with each packet; within
+    /// an element's own type the two are one call, and the compiler inlines them.
+    fn enter(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) -> Option<Time> {
+        self.handle_packet(now, packet, out);
+        self.next_wake()
+    }
+
+    /// Calls [`Element::handle_wake`], then [`Element::next_wake`].
+    fn wake(&mut self, now: Time, out: &mut Outbox<B>) -> Option<Time> {
+        self.handle_wake(now, out);
+        self.next_wake()
+    }
+
     /// The constant minimum time that a packet spends in the element; `None` if packets may be bounced. The
     /// elements before this one may be called later by this much.
     fn least_delay(&self) -> Option<Span> {

@@ -78,10 +78,23 @@ pub struct SimFlow {
     pub scenario_flow: u32,
     pub from: u32,
     pub cc: String,
-    pub dscp: u8,
     pub start: Time,
     pub started: bool,
     pub kind: FlowKind,
+}
+
+/// What the packets of a directed flow have in common.
+#[derive(Clone, Copy)]
+pub struct DirectedFlow {
+    /// The flow that they belong to.
+    pub flow: u32,
+    /// Source host.
+    pub from: u32,
+    /// Destination host.
+    pub to: u32,
+    /// Header bytes in excess of IPv4's.
+    pub extra_header: u32,
+    pub dscp: u8,
 }
 
 /// All flows. Directed flow numbers start with those of the ends ([`EndId::number`]). Datagram flows follow,
@@ -89,16 +102,10 @@ pub struct SimFlow {
 pub struct SimFlows {
     pub flows: Vec<SimFlow>,
     pub ends: Vec<Tcp>,
-    /// Source host of each directed flow number.
-    pub host: Vec<u32>,
+    /// By directed flow number.
+    pub directed: Vec<DirectedFlow>,
     /// Flow of each connection.
     pub flow_of_connection: Vec<u32>,
-    /// Flow of each directed flow number.
-    pub flow_of: Vec<u32>,
-    /// Destination host of each directed flow number.
-    pub destination: Vec<u32>,
-    /// Header bytes of each directed flow's packets in excess of IPv4's.
-    pub extra_header: Vec<u32>,
     /// Time at which the client of each connection was established.
     pub established: Vec<Option<Time>>,
 }
@@ -144,6 +151,17 @@ impl Builder<'_> {
         Some(made)
     }
 
+    /// Adds a directed flow between two hosts.
+    fn direct(&mut self, flow: usize, from: usize, to: usize) {
+        self.out.directed.push(DirectedFlow {
+            flow: flow as u32,
+            from: from as u32,
+            to: to as u32,
+            extra_header: self.scenario.extra_ip_header(to),
+            dscp: self.scenario.flows[self.scenario_flow].dscp,
+        });
+    }
+
     fn connect(&mut self, flow: usize, leg: ConnectionLeg<'_>, pacing: Option<units::Rate>) {
         let [from, to] = leg.hosts;
         // The connection does not see the bytes by which an IPv6 header exceeds an IPv4 header.
@@ -155,9 +173,7 @@ impl Builder<'_> {
             let own = if leg.is_outer[side] { self.own_control(side) } else { None };
             let control = own.unwrap_or_else(|| leg.cc[side].make(self.seed, &stream));
             self.out.ends.push(Tcp::new(limits, control));
-            self.out.host.push(here as u32);
-            self.out.flow_of.push(flow as u32);
-            self.out.destination.push(there as u32);
+            self.direct(flow, here, there);
         }
         self.out.flow_of_connection.push(flow as u32);
         self.out.established.push(None);
@@ -231,7 +247,6 @@ impl Builder<'_> {
             scenario_flow,
             from: f.from as u32,
             cc: cc.to_string(),
-            dscp: f.dscp,
             start,
             started: false,
             kind,
@@ -242,7 +257,8 @@ impl Builder<'_> {
 impl SimFlows {
     /// Source and destination host of packets with this directed flow number.
     pub fn hosts_of(&self, number: u32) -> (usize, usize) {
-        (self.host[number as usize] as usize, self.destination[number as usize] as usize)
+        let DirectedFlow { from, to, .. } = self.directed[number as usize];
+        (from as usize, to as usize)
     }
 
     /// Builds the scenario's flows, or only the one with index `only`.
@@ -255,11 +271,8 @@ impl SimFlows {
         let out = SimFlows {
             flows: Vec::new(),
             ends: Vec::new(),
-            host: Vec::new(),
+            directed: Vec::new(),
             flow_of_connection: Vec::new(),
-            flow_of: Vec::new(),
-            destination: Vec::new(),
-            extra_header: Vec::new(),
             established: Vec::new(),
         };
         let faults = chains::spans(scenario);
@@ -283,15 +296,13 @@ impl SimFlows {
         for (flow, to) in std::mem::take(&mut b.udp) {
             let from = b.out.flows[flow as usize].from;
             let FlowKind::Udp(u) = &mut b.out.flows[flow as usize].kind else { continue };
-            u.number = b.out.flow_of.len() as u32;
-            for (from, to) in [(from, to), (to, from)].into_iter().take(1 + u.answered as usize) {
-                b.out.flow_of.push(flow);
-                b.out.host.push(from);
-                b.out.destination.push(to);
+            u.number = b.out.directed.len() as u32;
+            let answered = u.answered;
+            b.scenario_flow = b.out.flows[flow as usize].scenario_flow as usize;
+            for (from, to) in [(from, to), (to, from)].into_iter().take(1 + answered as usize) {
+                b.direct(flow as usize, from as usize, to as usize);
             }
         }
-        b.out.extra_header =
-            b.out.destination.iter().map(|&to| scenario.extra_ip_header(to as usize)).collect();
         b.out
     }
 

@@ -94,8 +94,8 @@ impl HostJitter {
     /// Makes the jitter of the scenario's hosts, and sets the clocks of the connections' ends.
     pub fn new(scenario: &Scenario, seed: u64, flows: &mut SimFlows) -> HostJitter {
         let hosts: Vec<_> = scenario.hosts.iter().map(|h| JitteryHost::new(seed, &h.name)).collect();
-        for (end, &host) in flows.ends.iter_mut().zip(&flows.host) {
-            end.set_clock(hosts[host as usize].clock);
+        for (end, directed) in flows.ends.iter_mut().zip(&flows.directed) {
+            end.set_clock(hosts[directed.from as usize].clock);
         }
         let deferred_ends = vec![false; flows.ends.len()];
         HostJitter { hosts, deferred_ends, deferred_flows: vec![false; flows.flows.len()] }
@@ -141,7 +141,7 @@ impl HostJitter {
 /// The host of an end or a flow, and its next timer; `None` where no timer is set.
 fn timer(owner: Owner, flows: &SimFlows) -> Option<(u32, Time)> {
     let index = match owner {
-        Owner::End(end) => return Some((flows.host[end.index()], flows.ends[end.index()].next_wake()?)),
+        Owner::End(end) => return Some((flows.directed[end.index()].from, flows.ends[end.index()].next_wake()?)),
         Owner::Flow(flow) => flow as usize,
         Owner::Direction(_) | Owner::Sampler | Owner::Host(_) => return None,
     };

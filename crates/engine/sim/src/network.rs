@@ -36,8 +36,6 @@ pub struct SimNetwork {
     /// Next hop for each host and target: a direction of a link, or `None` without a route.
     next: Vec<Option<u32>>,
     hosts: usize,
-    /// Destination host of each directed flow.
-    pub destination: Vec<u32>,
     outbox: Outbox<Segment>,
     /// Packets that arrived at hosts and are to be handled now, in order.
     pub arrivals: VecDeque<HostArrival>,
@@ -82,7 +80,6 @@ impl SimNetwork {
             target: Vec::new(),
             next: Vec::new(),
             hosts: scenario.hosts.len(),
-            destination: Vec::new(),
             outbox: Outbox::default(),
             arrivals: VecDeque::new(),
             bounced: Vec::new(),
@@ -125,28 +122,50 @@ impl SimNetwork {
         }
     }
 
-    /// Sends or forwards a packet from `host`.
+    /// The direction of a link on which `host` sends packets of a directed flow; `None` without a route.
     #[inline]
-    pub fn send(&mut self, now: Time, host: u32, packet: Box<Packet<Segment>>) {
-        let target = self.target[packet.flow as usize];
-        let Some(direction) = self.next[host as usize * self.targets.len() + target as usize] else {
-            self.unroutable += 1;
-            self.reuse(packet);
-            return;
-        };
+    pub fn next_hop(&self, host: u32, flow: u32) -> Option<u32> {
+        let target = self.target[flow as usize];
+        self.next[host as usize * self.targets.len() + target as usize]
+    }
+
+    /// Forwards a packet from `host`.
+    pub fn forward(&mut self, now: Time, host: u32, packet: Box<Packet<Segment>>) {
+        self.forwarded += 1;
+        match self.next_hop(host, packet.flow) {
+            Some(direction) => {
+                self.enter(now, direction, packet);
+                self.collect(direction);
+            }
+            None => self.discard(packet),
+        }
+    }
+
+    /// A packet enters a direction of a link. [`SimNetwork::collect`] must be called after the last one.
+    #[inline]
+    pub fn enter(&mut self, now: Time, direction: u32, packet: Box<Packet<Segment>>) {
         self.directions[direction as usize].chain.handle_packet(now, packet, &mut self.outbox);
-        self.collect(direction);
+    }
+
+    /// Counts a packet without a route.
+    #[cold]
+    pub fn discard(&mut self, packet: Box<Packet<Segment>>) {
+        self.unroutable += 1;
+        self.reuse(packet);
     }
 
     /// Wakes a direction of a link at its deadline. If one packet reaches its end, as in nearly all cases, it
-    /// is returned; if several do, they are in `arrivals`.
+    /// is returned; if several do, they are in `arrivals`. The caller sets the direction's next deadline.
     #[inline]
     pub fn wake(&mut self, now: Time, direction: u32) -> Option<HostArrival> {
+        self.armed[direction as usize] = None;
         let link = &mut self.directions[direction as usize];
         let host = link.hosts[1] as u32;
         link.chain.handle_wake(now, &mut self.outbox);
         let only = if self.outbox.sent.len() == 1 { self.outbox.sent.pop() } else { None };
-        self.collect(direction);
+        if !self.outbox.is_empty() {
+            self.empty_outbox(direction);
+        }
         only.map(|(_, packet)| HostArrival { host, packet })
     }
 
@@ -170,8 +189,9 @@ impl SimNetwork {
         }
     }
 
+    /// Takes what left a direction of a link, and notes that its deadline may have changed.
     #[inline]
-    fn collect(&mut self, direction: u32) {
+    pub fn collect(&mut self, direction: u32) {
         if !self.outbox.is_empty() {
             self.empty_outbox(direction);
         }

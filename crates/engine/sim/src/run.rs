@@ -5,7 +5,7 @@ mod relayed;
 use crate::agenda::{Agenda, Owner};
 use crate::collect::Collector;
 use crate::end_id::EndId;
-use crate::flows::{FlowKind, OwnControls, SimFlows, ip_bytes};
+use crate::flows::{DirectedFlow, FlowKind, OwnControls, SimFlows, ip_bytes};
 use crate::host_jitter::HostJitter;
 use crate::network::{BouncedPacket, HostArrival, SimNetwork};
 use crate::tap::{Passage, SizeRefusal, Tap};
@@ -66,14 +66,13 @@ impl<'a> SimRun<'a> {
         if sampled {
             flows.record_retransmissions();
         }
-        network.destination = flows.destination.clone();
-        network.lost = vec![0; network.destination.len()];
+        network.lost = vec![0; flows.directed.len()];
         network.datagrams = flows.ends.len() as u32;
         network.dropped = vec![NumberSet::default(); network.lost.len() - flows.ends.len()];
         if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
             network.directions.iter_mut().for_each(|direction| direction.chain.watch());
         }
-        network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.hosts_of(number as u32)));
+        network.set_flows(scenario, (0..flows.directed.len()).map(|number| flows.hosts_of(number as u32)));
         let collector = Collector::new(scenario, &flows, &network);
         let jitter = match options.host_jitter {
             true => HostJitter::new(scenario, options.seed, &mut flows),
@@ -171,11 +170,11 @@ impl SimRun<'_> {
     /// Wakes a direction of a link at its deadline: packets leave its elements.
     #[inline]
     fn wake_direction(&mut self, direction: u32) {
-        self.network.armed[direction as usize] = None;
         if let Some(HostArrival { host, packet }) = self.network.wake(self.now, direction) {
             self.arrive(host, packet);
         }
         self.settle();
+        self.arm_direction(direction);
     }
 
     /// Records a point of the time series.
@@ -212,11 +211,10 @@ impl SimRun<'_> {
     }
 
     fn wake_end(&mut self, end: EndId) {
-        let mut out = std::mem::take(&mut self.segments);
-        self.flows.ends[end.index()].handle_wake(self.now, &mut out);
-        self.emit(end, &mut out);
-        self.segments = out;
-        let wake = self.flows.ends[end.index()].next_wake();
+        let tcp = &mut self.flows.ends[end.index()];
+        tcp.handle_wake(self.now, &mut self.segments);
+        let wake = tcp.next_wake();
+        self.emit_segments(end);
         self.agenda.renew(Owner::End(end), wake.map(|wake| wake.max(self.now)));
     }
 
@@ -224,13 +222,12 @@ impl SimRun<'_> {
     fn wake_flow(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows.flows[index as usize];
-        let mut out = std::mem::take(&mut self.segments);
+        let out = &mut self.segments;
         let wake = match &mut flow.kind {
             FlowKind::Udp(u) => {
-                u.source.handle_wake(now, &mut out);
-                let wake = u.source.next_wake();
-                let number = u.number;
-                self.emit_as(index, number, true, &mut out);
+                u.source.handle_wake(now, out);
+                let (wake, number) = (u.source.next_wake(), u.number);
+                self.emit_datagrams(number);
                 wake
             }
             FlowKind::Tcp(t) => {
@@ -238,76 +235,94 @@ impl SimRun<'_> {
                 let end = &mut self.flows.ends[client.index()];
                 let begins = !std::mem::replace(&mut flow.started, true);
                 if !begins {
-                    t.app.handle_wake(now, end, &mut out);
+                    t.app.handle_wake(now, end, out);
                     // Data that the application waited for may have arrived already.
                     let server = EndId::new(t.legs.start + t.hops - 1, Side::Server);
                     let server = &mut self.flows.ends[server.index()];
                     t.app.handle_progress(now, Side::Server, 0, server, &mut self.others);
                 } else {
-                    t.app.start(now, end, &mut out);
-                    end.connect(now, &mut out);
+                    t.app.start(now, end, out);
+                    end.connect(now, out);
                 }
                 let (wake, clients) = (t.app.next_wake(), t.outer_ends(Side::Client));
-                self.emit(client, &mut out);
+                self.emit_segments(client);
                 self.arm_end(client);
                 for end in clients.skip(1).filter(|_| begins) {
-                    self.flows.ends[end.index()].connect(now, &mut out);
-                    self.emit(end, &mut out);
+                    self.flows.ends[end.index()].connect(now, &mut self.segments);
+                    self.emit_segments(end);
                     self.arm_end(end);
                 }
-                self.write_requests(index, &mut out);
+                self.write_requests(index);
                 wake
             }
         };
-        self.segments = out;
         self.agenda.renew(Owner::Flow(index), wake);
     }
 
     /// Writes the requests that a flow's application has pending for its connections.
-    fn write_requests(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
+    fn write_requests(&mut self, flow_index: u32) {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
             && let Some(request) = t.app.take_request()
         {
             let end = EndId::new(t.legs.start + request.connection as u32 * t.hops, Side::Client);
-            self.flows.ends[end.index()].write(self.now, request.request, true, out);
-            self.emit(end, out);
+            self.flows.ends[end.index()].write(self.now, request.request, true, &mut self.segments);
+            self.emit_segments(end);
             self.arm_end(end);
         }
     }
 
-    /// Sends the segments of an end.
+    /// Sends the segments in `segments`, which come from an end.
     #[inline]
-    fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
-        if !out.is_empty() {
-            let flow = self.flows.flow_of[end.index()];
-            self.emit_as(flow, end.number(), false, out);
+    fn emit_segments(&mut self, end: EndId) {
+        if !self.segments.is_empty() {
+            let mut out = std::mem::take(&mut self.segments);
+            self.emit_as(end.number(), false, &mut out);
+            self.segments = out;
         }
     }
 
-    fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
-        let f = &self.flows.flows[flow as usize];
-        let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
-        let extra_header = self.flows.extra_header[number as usize];
-        for seg in &*out {
+    /// Sends the datagrams in `segments`.
+    fn emit_datagrams(&mut self, number: u32) {
+        let mut out = std::mem::take(&mut self.segments);
+        self.emit_as(number, true, &mut out);
+        self.segments = out;
+    }
+
+    /// Sends the segments of an end.
+    fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
+        if !out.is_empty() {
+            self.emit_as(end.number(), false, out);
+        }
+    }
+
+    /// Sends packets of a directed flow.
+    fn emit_as(&mut self, number: u32, udp: bool, out: &mut Vec<Segment>) {
+        let DirectedFlow { from, to, extra_header, dscp, .. } = self.flows.directed[number as usize];
+        let direction = self.network.next_hop(from, number);
+        for body in out.drain(..) {
             let mut packet = self.network.spare();
             *packet = Packet {
                 id: self.next_id,
-                size: ip_bytes(udp, seg) + extra_header,
+                size: ip_bytes(udp, &body) + extra_header,
                 overhead: 0,
                 flow: number,
                 dscp,
-                ecn: if seg.ect { Ecn::Ect0 } else { Ecn::NotEct },
+                ecn: if body.ect { Ecn::Ect0 } else { Ecn::NotEct },
                 fragment: None,
-                body: seg.clone(),
+                body,
             };
             self.next_id += 1;
             if let Some(tap) = &mut self.options.tap {
-                let to = self.flows.destination[number as usize] as usize;
-                tap.packet(self.now, host as usize, true, &packet, host as usize, to);
+                tap.packet(self.now, from as usize, true, &packet, from as usize, to as usize);
             }
-            self.network.send(self.now, host, packet);
+            match direction {
+                Some(direction) => self.network.enter(self.now, direction, packet),
+                None => self.network.discard(packet),
+            }
         }
-        out.clear();
+        if let Some(direction) = direction {
+            self.network.collect(direction);
+        }
     }
 
     /// Moves the end's deadline to its next wake-up if that is earlier. A later wake-up needs no update: the
@@ -327,19 +342,33 @@ impl SimRun<'_> {
             self.handle_arrivals();
         }
         while let Some(direction) = self.network.touched.pop() {
-            if let Some(tap) = &mut self.options.tap {
-                let direction = &mut self.network.directions[direction as usize];
-                for (i, now, packet) in direction.chain.drain_seen() {
-                    let (from, to) = self.flows.hosts_of(packet.flow);
-                    tap.stage(Passage { now, stage: &direction.elements[i], packet: &packet, from, to });
-                }
-            }
-            let wake = self.network.directions[direction as usize].chain.next_wake();
-            // A direction may have been touched twice.
-            if self.network.armed[direction as usize] != wake {
-                self.network.armed[direction as usize] = wake;
-                self.agenda.renew(Owner::Direction(direction), wake);
-            }
+            self.arm_direction(direction);
+        }
+    }
+
+    /// Sets the deadline of a direction of a link, unless it is set already.
+    #[inline]
+    fn arm_direction(&mut self, direction: u32) {
+        let chain = &mut self.network.directions[direction as usize].chain;
+        let wake = chain.next_wake();
+        if chain.is_watched() {
+            self.show_stages(direction);
+        }
+        let armed = &mut self.network.armed[direction as usize];
+        if *armed != wake {
+            *armed = wake;
+            self.agenda.renew(Owner::Direction(direction), wake);
+        }
+    }
+
+    /// Shows the packets that left stages of a direction of a link.
+    #[cold]
+    fn show_stages(&mut self, direction: u32) {
+        let Some(tap) = &mut self.options.tap else { return };
+        let direction = &mut self.network.directions[direction as usize];
+        for (i, now, packet) in direction.chain.drain_seen() {
+            let (from, to) = self.flows.hosts_of(packet.flow);
+            tap.stage(Passage { now, stage: &direction.elements[i], packet: &packet, from, to });
         }
     }
 
@@ -357,15 +386,13 @@ impl SimRun<'_> {
     #[inline(always)]
     fn arrive(&mut self, host: u32, packet: Box<Packet<Segment>>) {
         let number = packet.flow;
-        let to = self.network.destination[number as usize];
+        let to = self.flows.directed[number as usize].to;
         if let Some(tap) = &mut self.options.tap {
             let (from, to) = self.flows.hosts_of(number);
             tap.packet(self.now, host as usize, false, &packet, from, to);
         }
         if host != to {
-            self.network.forwarded += 1;
-            self.network.send(self.now, host, packet);
-            return;
+            return self.network.forward(self.now, host, packet);
         }
         if packet.fragment.is_some() && !self.network.is_complete(&packet) {
             self.network.reuse(packet);
@@ -394,17 +421,15 @@ impl SimRun<'_> {
 
     /// Handles a datagram at its host: measures it there, or returns it, to be measured at its source.
     fn handle_datagram(&mut self, number: u32, seg: &Segment) {
-        let flow = self.flows.flow_of[number as usize];
+        let flow = self.flows.directed[number as usize].flow;
         let FlowKind::Udp(u) = &mut self.flows.flows[flow as usize].kind else { return };
         let back = number != u.number;
         if !back {
             u.received_bytes += seg.len as u64;
         }
         if u.answered && !back {
-            let mut out = std::mem::take(&mut self.others);
-            out.push(answer(seg));
-            self.emit_as(flow, number + 1, true, &mut out);
-            self.others = out;
+            self.segments.push(answer(seg));
+            self.emit_datagrams(number + 1);
         } else {
             u.last = self.now;
             u.meter.handle_arrival(seg.seq, self.now.since(seg.sent));
@@ -414,11 +439,11 @@ impl SimRun<'_> {
     /// Handles a segment that reaches an end.
     fn handle(&mut self, end: EndId, seg: &Segment) {
         let now = self.now;
-        let mut out = std::mem::take(&mut self.segments);
+        let out = &mut self.segments;
         let tcp = &mut self.flows.ends[end.index()];
-        tcp.handle_segment(now, seg, &mut out);
+        tcp.handle_segment(now, seg, out);
         let (side, connection) = (end.side(), end.connection() as usize);
-        let flow_index = self.flows.flow_of_connection[connection];
+        let flow_index = self.flows.directed[end.index()].flow;
         let flow = &mut self.flows.flows[flow_index as usize];
         let rtt = tcp.tx.take_rtt();
         if side == Side::Client && self.flows.established[connection].is_none() && tcp.is_established() {
@@ -433,21 +458,20 @@ impl SimRun<'_> {
         if t.hops == 1 {
             let number = connection - t.legs.start as usize;
             let before = t.app.next_wake();
-            t.app.handle_progress(now, side, number, tcp, &mut out);
+            t.app.handle_progress(now, side, number, tcp, out);
             let after = t.app.next_wake();
             if before != after {
                 self.agenda.set(Owner::Flow(flow_index), after);
             }
             let has_requests = t.app.has_requests();
-            self.emit(end, &mut out);
+            self.emit_segments(end);
             if has_requests {
-                self.write_requests(flow_index, &mut out);
+                self.write_requests(flow_index);
             }
         } else {
-            self.emit(end, &mut out);
+            self.emit_segments(end);
             self.handle_relayed(flow_index, end);
         }
-        self.segments = out;
         self.arm_end(end);
     }
 
@@ -466,12 +490,10 @@ impl SimRun<'_> {
         if number as usize >= self.flows.ends.len() {
             return;
         }
-        let mut out = std::mem::take(&mut self.segments);
-        let mtu = mtu.saturating_sub(self.flows.extra_header[number as usize]);
+        let mtu = mtu.saturating_sub(self.flows.directed[number as usize].extra_header);
         let end = EndId::of_sender(number);
-        self.flows.ends[end.index()].handle_mtu(self.now, mtu, &mut out);
-        self.emit(end, &mut out);
-        self.segments = out;
+        self.flows.ends[end.index()].handle_mtu(self.now, mtu, &mut self.segments);
+        self.emit_segments(end);
         self.arm_end(end);
         while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, packet);

@@ -25,7 +25,7 @@ impl SimRun<'_> {
             let wake = t.app.next_wake();
             self.agenda.set(Owner::Flow(flow_index), wake);
             self.emit(end, &mut out);
-            self.write_requests(flow_index, &mut out);
+            self.write_requests(flow_index);
             self.others = out;
             return;
         };
