@@ -76,6 +76,16 @@ pub struct Brief {
     pub flags: u8,
 }
 
+/// Consecutive packets that were sent once, removed from the queue together.
+pub struct PlainRun {
+    /// Number of packets.
+    pub packets: u32,
+    /// Time at which the first packet was sent.
+    pub first_at: Time,
+    /// The last packet.
+    pub last: Sent,
+}
+
 impl Brief {
     /// Offset after the last byte.
     #[inline]
@@ -277,6 +287,33 @@ impl Scoreboard {
         self.base = self.base.wrapping_add(1);
         self.ring.pop_front();
         true
+    }
+
+    /// Removes the packets up to offset `una` if nothing is known of any of them but that it was sent, once.
+    /// `None`, and nothing is removed, if that is not so, or if there are none.
+    pub fn pop_plain(&mut self, una: u64) -> Option<PlainRun> {
+        let first = self.ring.front()?;
+        let (first_at, mut packets) = (first.at, 0);
+        for p in &self.ring {
+            if p.end() > una {
+                break;
+            }
+            if p.flags & !(flag::APP_LIMITED | flag::PUSHED) != flag::LINKED {
+                return None;
+            }
+            packets += 1;
+        }
+        let last = self.ring.get(usize::checked_sub(packets, 1)?)?.clone();
+        self.ring.drain(..packets);
+        // They were sent in this order, and before all retransmissions that are still in the list.
+        self.base = self.base.wrapping_add(packets as u32);
+        self.head = last.next;
+        if last.next == NONE {
+            self.tail = NONE;
+        } else {
+            self.get_mut(last.next).prev = NONE;
+        }
+        Some(PlainRun { packets: packets as u32, first_at, last })
     }
 
     /// Shortens the oldest packet to begin at `seq`, after a partial ACK.

@@ -6,7 +6,7 @@ use super::output::WriteMode;
 use super::timers::Timer;
 use super::{Outgoing, Sender};
 use crate::receive::timestamp;
-use crate::scoreboard::{Brief, flag};
+use crate::scoreboard::{Brief, PlainRun, flag};
 use crate::segment::{Flags, Segment};
 use congestion::{AckEvent, CaState, RateSample};
 use units::{Span, Time};
@@ -88,6 +88,11 @@ impl Sender {
             self.peer.window_from = seg.seq;
             return;
         }
+        if self.handle_plain_ack(seg) {
+            self.push(now, out);
+            self.check_app_limited();
+            return;
+        }
         let mut a = AckInfo {
             prior_una: self.s.snd_una,
             prior_sack_end: self.highest_sacked(),
@@ -155,12 +160,79 @@ impl Sender {
         }
         let acked_sacked = (self.s.delivered - delivered) as u32;
         let losses = (self.s.lost - lost) as u32;
-        let rs = self.rate_sample(&a, acked_sacked, losses);
+        let rs = self.rate_sample(&a.rate, a.maybe_delayed, a.ece, acked_sacked, losses);
         self.delivery.take(&rs);
         self.control(&a, &rs);
         self.resend_for(resend, out);
         self.push(now, out);
         self.check_app_limited();
+    }
+
+    /// Processes an ACK of new data if nothing is lost, SACKed or retransmitted: the steps of
+    /// [`Sender::handle_ack`] that are left then, up to sending, with all packets acknowledged in one pass.
+    /// Returns whether the ACK was of this kind, as nearly all are. Saves a tenth of a simulation's time.
+    fn handle_plain_ack(&mut self, seg: &Segment) -> bool {
+        let now = self.s.now;
+        let event = self.ack_event(seg);
+        let is_unusual = self.count.sacked + self.count.lost + self.count.retrans > 0
+            || self.s.state != CaState::Open
+            || !self.rules.sack
+            || self.tlp.high_seq.is_some()
+            || self.mtu.has_probe();
+        if is_unusual || seg.ack <= self.s.snd_una || seg.sacks > 0 || event.ece {
+            return false;
+        }
+        let prior_in_flight = self.packets_out();
+        let Some(PlainRun { packets, first_at, last }) = self.scoreboard.pop_plain(seg.ack) else {
+            return false;
+        };
+        self.scoreboard.trim_front(seg.ack);
+        self.recovery.hint = None;
+        self.timers.retransmits = 0;
+        self.peer.window_from = seg.seq;
+        if event.slow_path {
+            self.note_window(seg.window as u64);
+        }
+        let advance = seg.ack - self.s.snd_una;
+        self.s.snd_una = seg.ack;
+        self.s.delivered += u64::from(packets);
+        self.rack_advance(&last.brief());
+        self.first_sent = last.at;
+        let rate = Sample {
+            valid: true,
+            prior_delivered: last.delivered,
+            prior_time: last.delivered_time,
+            end: last.end(),
+            send_phase: last.at.since(last.first_sent),
+            app_limited: last.is(flag::APP_LIMITED),
+            retrans: false,
+            rtt: Some(now.since(last.at)),
+            prior_in_flight,
+            tx_in_flight: last.tx_in_flight,
+            lost: last.lost,
+        };
+        let maybe_delayed =
+            packets == 1 && advance < self.s.mss as u64 && last.delivered + 1 == self.s.delivered;
+        self.record_rtt(now.since(first_at), now.since(last.at), maybe_delayed);
+        self.rtt_is_new = true;
+        self.timers.backoff = 0;
+        self.refresh();
+        self.cc.pkts_acked(&self.s, &mut self.w, rate.rtt, packets);
+        if self.rules.rack {
+            self.update_reorder_window(last.delivered);
+        }
+        self.cc.in_ack_event(&self.s, &mut self.w, AckEvent { win_update: true, ..event });
+        self.set_timer();
+        let rs = self.rate_sample(&rate, maybe_delayed, false, packets, 0);
+        self.delivery.take(&rs);
+        if self.rules.owns_window {
+            self.cc.cong_control(&self.s, &mut self.w, &rs);
+            self.take_app_limited();
+        } else {
+            self.raise_window(packets);
+            self.update_pacing_rate();
+        }
+        true
     }
 
     /// Sends the transmission that recovery requested (`tcp_xmit_recovery`).
@@ -327,14 +399,20 @@ impl Sender {
     }
 
     /// Generates the rate sample (`tcp_rate_gen`).
-    fn rate_sample(&mut self, a: &AckInfo, acked_sacked: u32, losses: u32) -> RateSample {
+    fn rate_sample(
+        &mut self,
+        r: &Sample,
+        is_ack_delayed: bool,
+        ece: bool,
+        acked_sacked: u32,
+        losses: u32,
+    ) -> RateSample {
         if self.s.app_limited != 0 && self.s.delivered > self.s.app_limited {
             self.s.app_limited = 0;
         }
         if acked_sacked > 0 {
             self.s.delivered_time = self.s.now;
         }
-        let r = &a.rate;
         let mut rs = RateSample {
             prior_delivered: r.prior_delivered,
             delivered: None,
@@ -345,8 +423,8 @@ impl Sender {
             prior_in_flight: r.prior_in_flight,
             is_app_limited: r.app_limited,
             is_retrans: r.retrans,
-            is_ack_delayed: a.maybe_delayed,
-            ece: a.ece,
+            is_ack_delayed,
+            ece,
             tx_in_flight: r.tx_in_flight,
             lost: 0,
         };
@@ -373,14 +451,19 @@ impl Sender {
         if self.in_reduction() && self.rules.linux {
             self.reduce(rs.acked_sacked, rs.losses, a.una_advanced);
         } else if self.may_raise(a) && !self.in_reduction() && rs.acked_sacked > 0 {
-            let limited = self.s.is_cwnd_limited;
-            self.s.is_cwnd_limited = self.is_cwnd_limited();
-            self.cc.cong_avoid(&self.s, &mut self.w, rs.acked_sacked);
-            self.s.is_cwnd_limited = limited;
-            self.usage.stamp = self.s.now;
-            self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
+            self.raise_window(rs.acked_sacked);
         }
         self.update_pacing_rate();
+    }
+
+    /// Lets the controller grow the window, for `acked` packets newly delivered (`tcp_cong_avoid`).
+    fn raise_window(&mut self, acked: u32) {
+        let limited = self.s.is_cwnd_limited;
+        self.s.is_cwnd_limited = self.is_cwnd_limited();
+        self.cc.cong_avoid(&self.s, &mut self.w, acked);
+        self.s.is_cwnd_limited = limited;
+        self.usage.stamp = self.s.now;
+        self.w.cwnd = self.w.cwnd.min(self.w.cwnd_clamp);
     }
 
     /// Whether the window may grow (`tcp_may_raise_cwnd`): on a reordering path SACKed data counts, too.

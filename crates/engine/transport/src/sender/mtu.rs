@@ -87,6 +87,13 @@ impl MtuSearch {
     }
 }
 
+impl MtuSearch {
+    /// Whether a probe is outstanding.
+    pub(super) fn has_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+}
+
 impl Sender {
     /// Splits outstanding packets larger than `mss`, marks them lost and retransmits them, in the Loss state
     /// but without a reduction, as they were not lost to congestion.
