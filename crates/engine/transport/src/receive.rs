@@ -319,9 +319,15 @@ impl Receiver {
         self.acks.read_at = None;
         self.acks.compressed = 0;
         self.acks.unread = 0;
-        if self.sack && (self.out_of_order.recents > 0 || self.out_of_order.dsack.is_some()) {
+        if self.has_blocks() {
             self.stamp_sacks(seg, room);
         }
+    }
+
+    /// Whether there are SACK blocks to report.
+    #[inline]
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.sack && (self.out_of_order.recents > 0 || self.out_of_order.dsack.is_some())
     }
 }
 

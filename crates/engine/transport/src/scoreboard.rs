@@ -199,10 +199,19 @@ impl Scoreboard {
     }
     /// Appends a packet that was just sent.
     #[inline]
-    pub fn push(&mut self, sent: Sent) {
-        let n = self.end();
+    pub fn push(&mut self, mut sent: Sent) {
+        let (n, tail) = (self.end(), self.tail);
+        self.sent = self.sent.wrapping_add(1);
+        sent.order = self.sent;
+        sent.flags |= flag::LINKED;
+        (sent.prev, sent.next) = (tail, NONE);
+        if tail == NONE {
+            self.head = n;
+        } else {
+            self.get_mut(tail).next = n;
+        }
+        self.tail = n;
         self.ring.push_back(sent);
-        self.sent(n);
     }
 
     /// Number for a new block at the end.

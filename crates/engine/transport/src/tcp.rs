@@ -201,6 +201,9 @@ impl Tcp {
         }
         self.rx.note_sent(now);
         let mut scratch = std::mem::take(&mut self.scratch);
+        // The segments of a burst differ only in what the sender says, unless they carry SACK blocks.
+        let alike = !self.rx.has_blocks();
+        let mut is_first = true;
         for o in scratch.drain(..) {
             let mut flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
             if o.push {
@@ -209,7 +212,16 @@ impl Tcp {
             if o.fin {
                 flags = flags.with(Flags::FIN);
             }
-            self.append(now, o.seq, o.len, flags, self.tx.uses_ecn() && o.new, out);
+            let ect = self.tx.uses_ecn() && o.new;
+            match out.last().filter(|before| alike && !is_first && o.len > 0 && before.len > 0) {
+                Some(before) => {
+                    let echo = Flags(before.flags.0 & Flags::ECE.0);
+                    let seg = Segment { seq: o.seq, len: o.len, flags: flags.with(echo), ect, ..before.clone() };
+                    out.push(seg);
+                }
+                None => self.append(now, o.seq, o.len, flags, ect, out),
+            }
+            is_first = false;
         }
         self.scratch = scratch;
     }
