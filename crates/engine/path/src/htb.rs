@@ -238,37 +238,42 @@ const MAX_DEBT_NS: i128 = 60_000_000_000;
 
 /// A bucket whose tokens may be negative.
 struct DebtBucket {
-    rate: i128,
+    rate: u64,
     burst: i128,
+    /// The most negative value of `tokens`.
+    least: i128,
     tokens: i128,
     at: Time,
+    /// When the tokens are no longer negative.
+    ready: Time,
 }
 
 impl DebtBucket {
     fn new(rate: Rate, burst: Option<Bytes>) -> DebtBucket {
         let burst = (burst.map_or(1600, Bytes::get) as u128 * BYTE) as i128;
-        DebtBucket { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
+        let rate = rate.as_bps();
+        let least = -(rate as i128).saturating_mul(MAX_DEBT_NS);
+        DebtBucket { rate, burst, least, tokens: burst, at: Time::ZERO, ready: Time::ZERO }
     }
 
-    fn refill(&mut self, now: Time) {
-        let grown = self.rate.saturating_mul(now.since(self.at).as_nanos() as i128);
-        self.tokens = self.tokens.saturating_add(grown).min(self.burst);
-        self.at = self.at.max(now);
-    }
-
-    /// When the tokens are no longer negative.
-    fn ready(&self) -> Time {
-        if self.tokens >= 0 {
-            return self.at;
-        }
-        let wait = (-self.tokens as u128).div_ceil(self.rate as u128);
-        self.at + Span::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+    /// The tokens at `now`, which is not before the last call of `take`.
+    fn tokens(&self, now: Time) -> i128 {
+        let grown = self.rate as u128 * now.since(self.at).as_nanos() as u128;
+        self.tokens.saturating_add(i128::try_from(grown).unwrap_or(i128::MAX)).min(self.burst)
     }
 
     fn take(&mut self, now: Time, size: u32) {
-        self.refill(now);
-        let least = -self.rate.saturating_mul(MAX_DEBT_NS);
-        self.tokens = (self.tokens - (size as u128 * BYTE) as i128).max(least);
+        self.tokens = (self.tokens(now) - (size as u128 * BYTE) as i128).max(self.least);
+        self.at = self.at.max(now);
+        self.ready = self.at;
+        if self.tokens < 0 {
+            let debt = self.tokens.unsigned_abs();
+            let wait = match u64::try_from(debt) {
+                Ok(small) => small.div_ceil(self.rate),
+                Err(_) => u64::try_from(debt.div_ceil(self.rate as u128)).unwrap_or(u64::MAX),
+            };
+            self.ready += Span::from_nanos(wait);
+        }
     }
 }
 
@@ -325,8 +330,8 @@ impl<B> HtbElement<B> {
     fn send_times(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
         self.leaves[i].path.iter().scan(self.clock, |ceilings, &class| {
             let class = &self.classes[class];
-            *ceilings = (*ceilings).max(class.ceil.ready());
-            Some((*ceilings).max(class.own.ready()))
+            *ceilings = (*ceilings).max(class.ceil.ready);
+            Some((*ceilings).max(class.own.ready))
         })
     }
 
@@ -424,8 +429,7 @@ impl<B: Send> Element<B> for HtbElement<B> {
 
     fn gauge(&self, now: Time) -> Gauge {
         let root = self.classes.first().map(|class| {
-            let grown = class.own.rate.saturating_mul(now.since(class.own.at).as_nanos() as i128);
-            let tokens = class.own.tokens.saturating_add(grown).clamp(0, class.own.burst);
+            let tokens = class.own.tokens(now).max(0);
             (tokens as u128 / BYTE) as u64
         });
         Gauge {
