@@ -112,6 +112,7 @@ impl<B> Chain<B> {
     }
 
     /// A packet enters the first element at `now`, after everything that is due by then.
+    #[inline]
     pub fn handle_packet(&mut self, now: Time, packet: impl Into<Box<Packet<B>>>, out: &mut Outbox<B>) {
         let packet = packet.into();
         match self.parts.as_mut_slice() {
@@ -127,6 +128,7 @@ impl<B> Chain<B> {
     }
 
     /// Catches up: everything that is due by `now` goes to `out` with its due time.
+    #[inline]
     pub fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
         if self.wake.is_none_or(|wake| wake > now) {
             return;
@@ -165,6 +167,7 @@ impl<B> Chain<B> {
         self.parts[i].element.gauge(now)
     }
 
+    #[inline(never)]
     fn run(&mut self, now: Time, all: bool, out: &mut Outbox<B>) {
         let lost = (out.dropped.len(), out.bounced.len());
         let last = self.parts.len().saturating_sub(1);

@@ -137,6 +137,7 @@ impl<B> FifoLink<B> {
             || self.ring.front().is_some_and(|slot| slot.due <= now)
     }
 
+    #[inline]
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while self.queued.packets > 0 && self.next_begins <= now {
             let slot = &self.ring[self.ring.len() - self.queued.packets as usize];
@@ -152,6 +153,8 @@ impl<B> FifoLink<B> {
 }
 
 impl<B: Send> Element<B> for FifoLink<B> {
+    // Inlined into `Element::enter` and `Element::wake`, by which chains call them.
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
         if self.is_behind(now) {
             self.catch_up(now, out);
@@ -179,6 +182,7 @@ impl<B: Send> Element<B> for FifoLink<B> {
         self.ring.push_back(LinkSlot { since: now, due, size: packet.size, packet });
     }
 
+    #[inline]
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
         self.catch_up(now, out);
     }

@@ -196,9 +196,12 @@ impl Tcp {
     /// Turns the packets that the sender released into segments.
     #[inline]
     fn flush(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if self.scratch.is_empty() {
-            return;
+        if !self.scratch.is_empty() {
+            self.make_segments(now, out);
         }
+    }
+
+    fn make_segments(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.rx.note_sent(now);
         let mut scratch = std::mem::take(&mut self.scratch);
         // The segments of a burst differ only in what the sender says, unless they carry SACK blocks.

@@ -72,6 +72,7 @@ pub(super) enum Resend {
 
 impl Sender {
     /// Processes a segment's acknowledgement, and appends to `out` what may be sent now.
+    #[inline]
     pub fn handle_ack(&mut self, now: Time, seg: &Segment, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         let ack = seg.ack;
@@ -80,14 +81,28 @@ impl Sender {
         }
         if self.scoreboard.is_empty() && self.s.snd_nxt == self.stream.end_with_fin() && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
-            let event = self.ack_event(seg);
-            if event.slow_path || seg.len == 0 {
-                self.report_ack(event);
+            if seg.len == 0 || seg.window as u64 != self.peer.window || seg.flags.has(Flags::ECE) {
+                return self.handle_idle_ack(seg);
             }
-            self.note_window(seg.window as u64);
             self.peer.window_from = seg.seq;
             return;
         }
+        self.process_ack(seg, out);
+    }
+
+    /// Processes the acknowledgement of a segment when nothing is outstanding and nothing is to be sent.
+    #[inline(never)]
+    fn handle_idle_ack(&mut self, seg: &Segment) {
+        let event = self.ack_event(seg);
+        if event.slow_path || seg.len == 0 {
+            self.report_ack(event);
+        }
+        self.note_window(seg.window as u64);
+        self.peer.window_from = seg.seq;
+    }
+
+    fn process_ack(&mut self, seg: &Segment, out: &mut Vec<Outgoing>) {
+        let (now, ack) = (self.s.now, seg.ack);
         if self.handle_plain_ack(seg) {
             self.push(now, out);
             self.check_app_limited();
