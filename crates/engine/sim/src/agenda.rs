@@ -1,5 +1,5 @@
-//! The deadlines of a run: at most one per owner, served in the order of time, ties in the order in which they
-//! were set.
+//! The deadlines of a run: at most one per owner, served in the order of time, ties in the order in which
+//! they were set.
 //!
 //! What is set is one key per owner; two queues find the earliest of them. Packets, and timers that are
 //! earlier than all others, are in a short sorted list, the rest in a heap: a thousand connections that wait

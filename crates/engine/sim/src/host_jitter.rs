@@ -141,7 +141,9 @@ impl HostJitter {
 /// The host of an end or a flow, and its next timer; `None` where no timer is set.
 fn timer(owner: Owner, flows: &SimFlows) -> Option<(u32, Time)> {
     let index = match owner {
-        Owner::End(end) => return Some((flows.directed[end.index()].from, flows.ends[end.index()].next_wake()?)),
+        Owner::End(end) => {
+            return Some((flows.directed[end.index()].from, flows.ends[end.index()].next_wake()?));
+        }
         Owner::Flow(flow) => flow as usize,
         Owner::Direction(_) | Owner::Sampler | Owner::Host(_) => return None,
     };

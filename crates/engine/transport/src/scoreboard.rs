@@ -545,6 +545,26 @@ mod tests {
     }
 
     #[test]
+    fn packets_sent_once_leave_together_and_others_do_not() {
+        let mut b = filled(5);
+        assert!(b.pop_plain(99).is_none(), "no whole packet");
+        let run = b.pop_plain(250).unwrap();
+        assert_eq!((run.packets, run.last.seq), (2, 100));
+        b.check();
+        assert_eq!(order(&b), [2, 3, 4]);
+        b.get_mut(3).flags |= flag::EVER_RETRANS;
+        b.sent(3);
+        assert!(b.pop_plain(400).is_none(), "one was retransmitted");
+        assert_eq!(b.len(), 3);
+        assert_eq!(b.pop_plain(300).map(|run| run.packets), Some(1));
+        b.check();
+        assert_eq!(order(&b), [4, 3]);
+        b.get_mut(3).flags &= !flag::EVER_RETRANS;
+        b.unlink(3); // its loss was undone
+        assert!(b.pop_plain(400).is_none());
+    }
+
+    #[test]
     fn the_list_follows_the_send_order() {
         let mut b = filled(4);
         b.sent(1); // retransmitted

@@ -219,7 +219,8 @@ impl Tcp {
             match out.last().filter(|before| alike && !is_first && o.len > 0 && before.len > 0) {
                 Some(before) => {
                     let echo = Flags(before.flags.0 & Flags::ECE.0);
-                    let seg = Segment { seq: o.seq, len: o.len, flags: flags.with(echo), ect, ..before.clone() };
+                    let seg =
+                        Segment { seq: o.seq, len: o.len, flags: flags.with(echo), ect, ..before.clone() };
                     out.push(seg);
                 }
                 None => self.append(now, o.seq, o.len, flags, ect, out),

@@ -122,8 +122,9 @@ impl Sender {
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
             None => crate::rtt::RTO_INITIAL,
         };
-        // An earlier RTO that is not overdue determines the time. Rounding to whole microseconds and ticks, and
-        // backoff, make one that starts now at most 1 us earlier, so that they seldom have to be computed.
+        // An earlier RTO that is not overdue determines the time. Rounding to whole microseconds and ticks,
+        // and backoff, make one that starts now at most 1 us earlier, so that they seldom have to be
+        // computed.
         if !advancing_rto || after + Span::from_micros(1) > self.rtt.rto() {
             let rto = if advancing_rto { self.rto() } else { self.rto_left() };
             if rto > Span::from_nanos(1) {
