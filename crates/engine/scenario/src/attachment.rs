@@ -1,11 +1,5 @@
 //! What `longfat attach FILE` puts the links of a scenario in front of.
 
-use crate::file::{AttachTable, Named};
-use crate::hosts::Hosts;
-use crate::model::DuplexLink;
-use crate::network::link_of;
-use document::{Fault, Node, RefusalCause};
-
 /// A link that `longfat attach` puts in front of something that runs. Simulations and the lab ignore it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
@@ -41,29 +35,4 @@ impl LinkWay {
             LinkWay::Backward => "backward",
         }
     }
-}
-
-/// Reads the attachments and checks their links and hosts. Targets are looked up when they are attached.
-pub(crate) fn attachments(
-    root: &Node,
-    tables: Named<AttachTable>,
-    hosts: &Hosts,
-    links: &[DuplexLink],
-) -> Result<Vec<Attachment>, Fault> {
-    let one = |(name, table): (String, AttachTable)| {
-        let AttachTable { link, target, host, direction, only } = table;
-        let path = |key| ["attach", name.as_str(), key];
-        let link = link_of(root, &path("link"), &link, links)?;
-        let ends = links[link].between;
-        let end = match &host {
-            None => ends[0],
-            Some(host) => hosts.find(root, &path("host"), host)?,
-        };
-        if !ends.contains(&end) {
-            let message = format!("the link `{}` does not end at `{}`", links[link].name, hosts.names()[end]);
-            return Err(root.fault(&path("host"), RefusalCause::Conflict { message }));
-        }
-        Ok(Attachment { link, target, at_second_end: end != ends[0], direction, only, name })
-    };
-    tables.0.into_iter().map(one).collect()
 }

@@ -1,6 +1,5 @@
 //! Checks a deserialised file and builds a [`Scenario`] from it: names become indexes.
 
-use crate::attachment;
 use crate::evaluation;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::hosts::{Hosts, same_host};
@@ -87,7 +86,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
     }
     routes.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
     let faults = network::faults(root, &file.faults, &hosts, &links, file.duration)?;
-    let attachments = attachment::attachments(root, file.attach, &hosts, &links)?;
+    let attachments = network::attachments(root, file.attach, &hosts, &links)?;
     let scenario = Scenario {
         name,
         duration: file.duration,

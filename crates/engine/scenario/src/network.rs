@@ -1,4 +1,4 @@
-//! Reads and checks the network settings of hosts: addresses, routes, customers, services and faults.
+//! Reads and checks the network settings of hosts: addresses, routes, customers, services, faults and attachments.
 //!
 //! | check | reason |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | a flow uses one IP version, which its path carries | see [`crate::ip_version`] |
 //! | every flow's route exists and has no loop | [`crate::Scenario::route`] follows the same routes as the kernel |
 
-use crate::file::{FaultTable, HostTable, Named};
+use crate::attachment::Attachment;
+use crate::file::{AttachTable, FaultTable, HostTable, Named};
 use crate::hosts::Hosts;
 use crate::ip_version;
 use crate::model::{DuplexLink, Host, Scenario};
@@ -77,7 +78,7 @@ fn between(links: &[DuplexLink], a: usize, b: usize) -> impl Iterator<Item = usi
     links.iter().enumerate().filter(move |(_, l)| joins(l)).map(|(i, _)| i)
 }
 
-pub(crate) fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
+fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
     links.iter().position(|l| l.name == name).ok_or_else(|| {
         let known = links.iter().map(|l| l.name.clone()).collect();
         root.fault(path, RefusalCause::UnknownName { what: "link", name: name.into(), known })
@@ -187,6 +188,31 @@ fn affected(
             refused("kind", format!("a fault of kind \"{}\" needs `link` and no `host`", kind.name()))
         }
     }
+}
+
+/// Reads the attachments and checks their links and hosts. Targets are looked up when they are attached.
+pub(crate) fn attachments(
+    root: &Node,
+    tables: Named<AttachTable>,
+    hosts: &Hosts,
+    links: &[DuplexLink],
+) -> Result<Vec<Attachment>, Fault> {
+    let one = |(name, table): (String, AttachTable)| {
+        let AttachTable { link, target, host, direction, only } = table;
+        let path = |key| ["attach", name.as_str(), key];
+        let link = link_of(root, &path("link"), &link, links)?;
+        let ends = links[link].between;
+        let end = match &host {
+            None => ends[0],
+            Some(host) => hosts.find(root, &path("host"), host)?,
+        };
+        if !ends.contains(&end) {
+            let message = format!("the link `{}` does not end at `{}`", links[link].name, hosts.names()[end]);
+            return Err(root.fault(&path("host"), RefusalCause::Conflict { message }));
+        }
+        Ok(Attachment { link, target, at_second_end: end != ends[0], direction, only, name })
+    };
+    tables.0.into_iter().map(one).collect()
 }
 
 /// Checks that need the complete scenario.
