@@ -1,6 +1,6 @@
 //! The part of rtnetlink that sets up a namespace: links, addresses, routes, rules.
 
-use linux::netlink::{NetlinkSocket, Service, messages, written};
+use linux::netlink::{NetlinkSocket, Request, Service, written};
 use scenario::Prefix;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,7 +11,6 @@ const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWRULE: u16 = 32;
-const REQUEST_ACK: u16 = 1 | 4;
 const CREATE: u16 = 0x400;
 const REPLACE: u16 = 0x100;
 
@@ -58,40 +57,6 @@ pub struct DeviceRoute<'a> {
     pub window: Option<u32>,
     /// Congestion control of connections over this route.
     pub cc: Option<&'a str>,
-}
-
-/// A request to the kernel, in the calling thread's namespace.
-struct Request(Vec<u8>);
-
-impl Request {
-    fn new(kind: u16, flags: u16, fixed: &[u8]) -> Request {
-        let mut bytes = vec![0; 16];
-        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&(REQUEST_ACK | flags).to_ne_bytes());
-        bytes.extend_from_slice(fixed);
-        Request(bytes)
-    }
-
-    fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
-        self.0.extend(written(kind, value));
-        self
-    }
-
-    /// Sends the request. Returns the kernel's answer without the acknowledgement.
-    fn send(mut self, socket: &NetlinkSocket) -> io::Result<Vec<u8>> {
-        let len = self.0.len() as u32;
-        self.0[0..4].copy_from_slice(&len.to_ne_bytes());
-        socket.send(&self.0)?;
-        let mut answer = Vec::new();
-        let mut buffer = vec![0u8; 65_536];
-        loop {
-            let n = socket.recv(&mut buffer)?;
-            let bytes = &buffer[..n.min(buffer.len())];
-            if messages(bytes, &mut |_, body| answer.extend_from_slice(body))? {
-                return Ok(answer);
-            }
-        }
-    }
 }
 
 fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
@@ -220,15 +185,15 @@ impl Netlink {
         if to.bits > 0 {
             request = request.attribute(RTA_DST, &destination);
         }
-        let mut metrics = Request(Vec::new());
+        let mut metrics = Vec::new();
         if let Some(window) = window {
-            metrics = metrics.attribute(RTAX_INITCWND, &window.to_ne_bytes());
+            metrics.extend(written(RTAX_INITCWND, &window.to_ne_bytes()));
         }
         if let Some(cc) = cc {
-            metrics = metrics.attribute(RTAX_CC_ALGO, &[cc.as_bytes(), b"\0"].concat());
+            metrics.extend(written(RTAX_CC_ALGO, &[cc.as_bytes(), b"\0"].concat()));
         }
-        if !metrics.0.is_empty() {
-            request = request.attribute(RTA_METRICS, &metrics.0);
+        if !metrics.is_empty() {
+            request = request.attribute(RTA_METRICS, &metrics);
         }
         request.send(&self.0).map(drop)
     }

@@ -1,6 +1,6 @@
 //! Lists from the kernel (netlink(7)): sends a request and passes on the body of each message of the answer.
 
-use linux::netlink::{NetlinkSocket, Service, messages, question};
+use linux::netlink::{NetlinkSocket, Service};
 use std::io;
 use std::time::Duration;
 
@@ -19,13 +19,5 @@ pub const TC_H_ROOT: u32 = u32::MAX;
 /// # Errors
 /// Fails with the kernel's error.
 pub fn dump(service: Service, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    let socket = NetlinkSocket::with_timeout(service, TIMEOUT)?;
-    socket.send(&question(kind, body))?;
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        let n = socket.recv(&mut buffer)?;
-        if messages(&buffer[..n.min(buffer.len())], &mut |_, body| each(body))? {
-            return Ok(());
-        }
-    }
+    NetlinkSocket::with_timeout(service, TIMEOUT)?.list(kind, body, each)
 }

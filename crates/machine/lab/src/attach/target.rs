@@ -4,7 +4,7 @@ use super::AttachError;
 use crate::LabError;
 use linux::device::{DeviceFacts, facts};
 use linux::namespace::{own_network, within};
-use linux::netlink::{NetlinkSocket, Service, attribute, messages, question, u32_at};
+use linux::netlink::{NetlinkSocket, Service, attribute, u32_at};
 use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
@@ -170,22 +170,15 @@ const IFA_LOCAL: u16 = 2;
 const IFADDRMSG: usize = 8;
 
 fn addresses(index: u32) -> io::Result<Vec<IpAddr>> {
-    let socket = NetlinkSocket::new(Service::Route)?;
-    socket.send(&question(RTM_GETADDR, &[0; IFADDRMSG]))?;
-    let (mut found, mut buffer) = (Vec::new(), vec![0; 65_536]);
-    loop {
-        let n = socket.recv(&mut buffer)?;
-        let done = messages(&buffer[..n.min(buffer.len())], &mut |_, body| {
-            let Some(rest) = body.get(IFADDRMSG..).filter(|_| u32_at(body, 4) == index) else { return };
-            // The local address of a point-to-point device is not its IFA_ADDRESS.
-            let value = attribute(rest, IFA_LOCAL).or_else(|| attribute(rest, IFA_ADDRESS));
-            let v4 = value.and_then(|v| <[u8; 4]>::try_from(v).ok()).map(IpAddr::from);
-            found.extend(v4.or_else(|| value.and_then(|v| <[u8; 16]>::try_from(v).ok()).map(IpAddr::from)));
-        })?;
-        if done {
-            return Ok(found);
-        }
-    }
+    let mut found = Vec::new();
+    NetlinkSocket::new(Service::Route)?.list(RTM_GETADDR, &[0; IFADDRMSG], &mut |body| {
+        let Some(rest) = body.get(IFADDRMSG..).filter(|_| u32_at(body, 4) == index) else { return };
+        // The local address of a point-to-point device is not its IFA_ADDRESS.
+        let value = attribute(rest, IFA_LOCAL).or_else(|| attribute(rest, IFA_ADDRESS));
+        let v4 = value.and_then(|v| <[u8; 4]>::try_from(v).ok()).map(IpAddr::from);
+        found.extend(v4.or_else(|| value.and_then(|v| <[u8; 16]>::try_from(v).ok()).map(IpAddr::from)));
+    })?;
+    Ok(found)
 }
 
 /// Returns the address of this host that a login session over SSH uses, from the environment of this process

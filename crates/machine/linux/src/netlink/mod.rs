@@ -4,8 +4,10 @@
 //! and attributes; each starts at a multiple of four. Truncated or unknown parts are skipped, because lengths
 //! come from outside.
 
+mod request;
 mod socket;
 
+pub use request::Request;
 pub use socket::{NetlinkSocket, Service};
 
 use std::io;
