@@ -24,7 +24,7 @@ mod sweep;
 mod watch;
 
 pub use apply::ApplyArgs;
-pub use attach::AttachArgs;
+pub use attach::{AttachArgs, AttachWatcherArgs};
 pub use begin::*;
 pub use check::*;
 pub use explore::ExploreArgs;
@@ -88,6 +88,9 @@ pub enum Command {
     Shell(ShellArgs),
     /// Put a path in front of a running container, process, namespace or network device.
     Attach(AttachArgs),
+    /// Removes the filters of a longfat that is killed; `attach` starts it.
+    #[command(hide = true)]
+    AttachWatcher(AttachWatcherArgs),
     /// Give running connections another congestion control or a pacing cap for a while, without a restart.
     Apply(ApplyArgs),
     /// Check the TCP settings of this host and its containers, and what they cost on a path.

@@ -80,6 +80,7 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore::explore(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Attach(args) => attach::attach(&args),
+        Command::AttachWatcher(args) => attach::watcher(&args),
         Command::Apply(args) => apply::apply(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),

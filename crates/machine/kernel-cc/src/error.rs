@@ -42,6 +42,12 @@ pub enum ControlError {
         /// What the kernel lacks, and what would help.
         why: String,
     },
+    /// What others have set up on a network device leaves no place for programs.
+    #[error("{why}")]
+    Device {
+        /// What is in the way, and what would help.
+        why: String,
+    },
     /// The kernel rejected this program.
     #[error("the kernel rejected the eBPF program of {name}: {why}{}", last_lines(.log))]
     Rejected {

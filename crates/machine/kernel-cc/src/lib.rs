@@ -59,7 +59,10 @@ pub use registry::{KernelControl, REGISTRY, find};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 pub use shared::{load_for_all, load_object_for_all, parameters, parameters_of};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
-pub use traffic::{AttachConfig, AttachCounters, AttachMode, AttachPrograms, PROBES, ProbeTimes, ProbeWords};
+pub use traffic::{
+    AttachConfig, AttachCounters, AttachMethod, AttachMode, AttachPrograms, PROBES, ProbeTimes, ProbeWords,
+    remove_filters,
+};
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 pub use unsupported::{Loaded, load_for_all, parameters, parameters_of};
 

@@ -1,7 +1,13 @@
 //! The programs of `longfat attach` (`traffic/attach.bpf.c`): loading, attaching and reading them.
 
+mod attachment;
+mod lock;
+
+pub use attachment::{AttachMethod, remove_filters};
+
 use crate::object::{Code, ParsedObject, SectionMap, describe, link};
 use crate::{ControlError, capabilities};
+use attachment::{Attachment, Place};
 use linux::bpf::{self, DeviceSide, ProgramKind, Refused};
 use std::io;
 use std::net::IpAddr;
@@ -18,8 +24,6 @@ const MAX_TERMS: usize = 16;
 const HOST_BYTES: usize = 4 + 16 + 16;
 /// Number of packets of a self-test in each direction whose times are kept (`PROBES`).
 pub const PROBES: usize = 16_384;
-/// Attempts to attach while others change the list of programs.
-const MAX_ATTEMPTS: usize = 20;
 
 /// Names of the programs that lead packets into the path; another longfat recognises them.
 const LEADERS: [&str; 2] = ["longfat_out", "longfat_in"];
@@ -34,6 +38,8 @@ pub struct AttachConfig {
     pub target: u32,
     /// The TAP devices.
     pub devices: [u32; 2],
+    /// Name of one of the TAP devices, which exists as long as this longfat.
+    pub owner: String,
     /// Which directions have a path.
     pub directions: [bool; 2],
     /// Addresses or prefixes (with their lengths in bits), one of which must be at one end; empty: any.
@@ -92,14 +98,15 @@ impl ProbeWords {
 }
 
 /// The loaded programs. They leave the kernel when this is dropped or the process ends, for whatever reason;
-/// packets then pass as before.
+/// packets then pass as before. Only programs that are attached with [`AttachMethod::Classic`] stay; they let
+/// packets pass a second later, until [`remove_filters`].
 pub struct AttachPrograms {
     config: AttachConfig,
     programs: Vec<(String, OwnedFd)>,
     control: OwnedFd,
     counters: OwnedFd,
     probes: OwnedFd,
-    links: Vec<OwnedFd>,
+    attachment: Option<Attachment>,
 }
 
 impl AttachPrograms {
@@ -121,7 +128,7 @@ impl AttachPrograms {
         }
         let (control, counters, probes) =
             (maps.take(".data.control")?, maps.take(".data.counters")?, maps.take(".bss")?);
-        Ok(AttachPrograms { config, programs, control, counters, probes, links: Vec::new() })
+        Ok(AttachPrograms { config, programs, control, counters, probes, attachment: None })
     }
 
     fn program(&self, name: &str) -> BorrowedFd<'_> {
@@ -131,57 +138,31 @@ impl AttachPrograms {
     }
 
     /// Attaches the programs to the TAP devices and to the target. The calling thread must be in the
-    /// target's namespace.
+    /// target's namespace. Returns whether classic filters of a longfat that no longer runs were removed.
     ///
     /// # Errors
     /// Fails if another longfat is attached to the target, with [`ControlError::Taken`], and if the kernel
-    /// lacks tcx (Linux 6.6).
-    pub fn attach(&mut self) -> Result<(), ControlError> {
-        let mut links = Vec::new();
+    /// lacks the method.
+    pub fn attach(&mut self, method: AttachMethod) -> Result<bool, ControlError> {
+        let place = |name, device, side| Place { name, program: self.program(name), device, side };
+        let mut places = Vec::new();
         for (device, returner) in self.config.devices.into_iter().zip(RETURNERS) {
-            links.push(self.attach_one(GUARD, device, DeviceSide::Egress)?);
-            links.push(self.attach_one(returner, device, DeviceSide::Ingress)?);
+            places.push(place(GUARD, device, DeviceSide::Egress));
+            places.push(place(returner, device, DeviceSide::Ingress));
         }
         let sides = [DeviceSide::Egress, DeviceSide::Ingress];
         for (leader, side) in LEADERS.into_iter().zip(sides) {
-            links.push(self.attach_one(leader, self.config.target, side)?);
+            places.push(place(leader, self.config.target, side));
         }
-        // The target's links first: `is_attached` looks at them.
-        links.reverse();
-        self.links = links;
-        Ok(())
+        let (attachment, removed) = Attachment::new(method, self.config.target, &self.config.owner, &places)?;
+        self.attachment = Some(attachment);
+        Ok(removed)
     }
 
-    fn attach_one(&self, name: &str, device: u32, side: DeviceSide) -> Result<OwnedFd, ControlError> {
-        let failed = |e: io::Error| {
-            match e.raw_os_error() {
-            Some(EINVAL) => ControlError::Kernel {
-                why: "this kernel cannot attach programs to a network device with tcx; Linux 6.6 or later is needed"
-                    .into(),
-            },
-            _ => ControlError::System { what: format!("attaching {name}"), source: e },
-        }
-        };
-        for _ in 0..MAX_ATTEMPTS {
-            let (programs, revision) = bpf::device_programs(device, side).map_err(failed)?;
-            // A program that ends in this moment is not a reason to fail.
-            let names = programs.into_iter().filter_map(|id| bpf::program_name(id).ok());
-            if names.into_iter().any(|other| LEADERS.contains(&other.as_str())) {
-                return Err(ControlError::Taken { name: name.into() });
-            }
-            match bpf::attach_to_device(self.program(name), device, side, revision) {
-                // Somebody else has changed the list since.
-                Err(e) if e.raw_os_error() == Some(ESTALE) => {}
-                done => return done.map_err(failed),
-            }
-        }
-        Err(failed(io::Error::from_raw_os_error(ESTALE)))
-    }
-
-    /// Whether the target still exists with the programs on it.
+    /// Whether the target still exists with the programs on it. With [`AttachMethod::Classic`] the calling
+    /// thread must be in the target's namespace.
     pub fn is_attached(&self) -> bool {
-        let exists = |link: &OwnedFd| bpf::attached_device(link.as_fd()).is_ok_and(|device| device != 0);
-        !self.links.is_empty() && self.links.iter().all(exists)
+        self.attachment.as_ref().is_some_and(Attachment::is_complete)
     }
 
     /// Sets the mode, and the time at which the engine last ran (`CLOCK_MONOTONIC`, ns).
@@ -302,10 +283,6 @@ pub(crate) fn load_function(
     })
 }
 
-/// Invalid argument, and a list that has changed (errno.h).
-const EINVAL: i32 = 22;
-const ESTALE: i32 = 116;
-
 fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|b| b.try_into().map_or(0, u64::from_le_bytes)).collect()
 }
@@ -379,6 +356,7 @@ mod tests {
         let mut config = AttachConfig {
             target: 1,
             devices: [2, 3],
+            owner: "longfat-o".into(),
             directions: [true; 2],
             hosts: vec![("10.0.0.0".parse().unwrap(), 8); MAX_TERMS],
             ports: vec![443; MAX_TERMS],

@@ -3,21 +3,25 @@
 //!
 //! No address, route or queueing discipline of the target changes. The programs and the TAP devices belong to
 //! descriptors of this process, so packets pass as before when it ends, however it ends; they also pass while
-//! the engine does not run for a second. Before the first packet a self-test shows the path
-//! (`attach/proof.rs`).
+//! the engine does not run for a second. On kernels without tcx the programs are filters, which another
+//! process removes if this one is killed (`attach/removal.rs`). Before the first packet a self-test shows the
+//! path (`attach/proof.rs`).
 //!
 //! What the target can notice: two more devices, `longfat-…`; each received packet reaches packet sockets
-//! twice, on arrival and after the path, because they see packets before tcx programs do; `SO_MARK`,
+//! twice, on arrival and after the path, because they see packets before these programs do; `SO_MARK`,
 //! `SO_PRIORITY` and `SO_TXTIME` of a packet are lost on the way. A sender's own backpressure (TCP small
 //! queues) ends at the TAP device, as at any other host.
 
 mod error;
 mod proof;
+mod removal;
 mod taps;
 mod target;
 
 pub use error::AttachError;
+pub use kernel_cc::AttachMethod;
 pub use proof::{DirectionProof, MAX_DELAY_ERROR_MS, MAX_RATE_ERROR};
+pub use removal::watch_attached;
 pub use target::{AttachPlace, AttachTarget, login_address};
 
 use crate::LabError;
@@ -32,14 +36,16 @@ use kernel_cc::{AttachConfig, AttachCounters, AttachMode, AttachPrograms};
 use linux::packet::FrameSender;
 use linux::{clock, file, random};
 use proof::{ProbePlan, SETTLE, frame, last_departure};
+use removal::Removal;
 use result::{ElementResult, RttsOfRun, Trust};
 use scenario::{LinkWay, NamedStage, Scenario};
 use std::net::IpAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use taps::Taps;
 use target::{FoundTarget, inside};
 use units::{Span, Time};
@@ -50,6 +56,8 @@ const BEAT: Span = Span::from_millis(100);
 const STATUS_INTERVAL: Span = Span::from_millis(500);
 /// How often the target, the engine and the caller's wish to end are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// How often classic filters are checked, which takes more than looking at a link.
+const FILTER_INTERVAL: Duration = Duration::from_millis(500);
 /// Attempts of the self-test: other load on this machine may disturb one.
 const MAX_PROOFS: usize = 3;
 /// Longest time that packets on the path are waited for at the end.
@@ -69,7 +77,8 @@ pub struct AttachPath {
 }
 
 impl AttachPath {
-    /// Takes a link of a scenario, with the faults of the scenario that concern it: both directions, or only one. The target is at its first end, or at the second if `swapped`.
+    /// Takes a link of a scenario, with the faults of the scenario that concern it: both directions, or only
+    /// one. The target is at its first end, or at the second if `swapped`.
     ///
     /// # Errors
     /// Fails with the names of the scenario's links if `link` is not one.
@@ -132,6 +141,10 @@ pub struct AttachOptions<'a> {
     pub with_login: bool,
     /// Attach also if the self-test fails.
     pub unproven: bool,
+    /// Attach with classic filters also where the kernel has tcx.
+    pub classic: bool,
+    /// Command that runs [`watch_attached`] with the arguments that are added to it.
+    pub watcher: &'a dyn Fn() -> Command,
     /// Receives what happens.
     pub report: &'a mut dyn FnMut(AttachEvent<'_>),
     /// Whether to end; called often once packets are led through the path.
@@ -140,10 +153,12 @@ pub struct AttachOptions<'a> {
 
 /// What happens while a path is attached.
 pub enum AttachEvent<'a> {
+    /// Filters of a longfat that was killed together with its watcher were removed from this device.
+    Cleaned { device: &'a str },
     /// The self-test is over; nothing has been led through the path yet.
     Proved(&'a [DirectionProof]),
     /// From now on packets are led through the path of this device.
-    Attached { device: &'a str },
+    Attached { device: &'a str, method: AttachMethod },
     /// The state, about once per interval of the engine.
     Status(&'a AttachStatus),
 }
@@ -180,8 +195,9 @@ pub enum AttachEnd {
 /// Fails without privileges, if the target is missing or in use by another longfat, if the self-test fails,
 /// and on failed system calls.
 pub fn attach(options: AttachOptions<'_>) -> Result<(AttachEnd, Option<AttachStatus>), AttachError> {
-    let AttachOptions { target, path, seed, hosts, ports, pcap, with_login, unproven, report, ended } =
+    let AttachOptions { target, path, seed, hosts, ports, pcap, with_login, unproven, report, ended, .. } =
         options;
+    let (classic, watcher) = (options.classic, options.watcher);
     let found = target.find()?;
     let bad = |why: String| AttachError::Target { target: target.name.clone(), why };
     if !with_login && let Some(address) = login_address() {
@@ -202,6 +218,7 @@ pub fn attach(options: AttachOptions<'_>) -> Result<(AttachEnd, Option<AttachSta
     let config = AttachConfig {
         target: found.facts.index,
         devices: taps.indexes,
+        owner: taps.owner().into(),
         directions: path.directions,
         hosts,
         ports,
@@ -209,16 +226,30 @@ pub fn attach(options: AttachOptions<'_>) -> Result<(AttachEnd, Option<AttachSta
     };
     let mut programs = AttachPrograms::load(config)?;
     let namespace = found.namespace().map_err(LabError::system("the target's namespace"))?;
-    inside(namespace.as_fd(), || {
-        programs.attach().map_err(|e| match e {
+    let index = found.facts.index;
+    let method = inside(namespace.as_fd(), || match classic {
+        true => Ok(AttachMethod::Classic),
+        false => AttachMethod::of_kernel(index).map_err(AttachError::from),
+    })?;
+    // Declared last, it is dropped first: before the devices and the programs.
+    let _removal = match method {
+        AttachMethod::Tcx => None,
+        AttachMethod::Classic => Some(Removal::prepare(watcher(), &found, &taps)?),
+    };
+    let cleaned = inside(namespace.as_fd(), || {
+        programs.attach(method).map_err(|e| match e {
             kernel_cc::ControlError::Taken { .. } => {
                 bad(format!("another longfat is attached to {}; end that one first", found.device))
             }
+            kernel_cc::ControlError::Device { why } => bad(format!("{}: {why}", found.device)),
             e => e.into(),
         })
     })?;
     drop(namespace);
-    let job = Attached { found: &found, path: &path, taps: &taps, programs: &programs, seed };
+    if cleaned {
+        report(AttachEvent::Cleaned { device: &found.device });
+    }
+    let job = Attached { found: &found, path: &path, taps: &taps, programs: &programs, method, seed };
     let mut proofs = Vec::new();
     for _ in 0..MAX_PROOFS {
         proofs = job.prove(probe)?;
@@ -241,6 +272,7 @@ struct Attached<'a> {
     path: &'a AttachPath,
     taps: &'a Taps,
     programs: &'a AttachPrograms,
+    method: AttachMethod,
     seed: u64,
 }
 
@@ -379,12 +411,16 @@ impl<'a> Attached<'a> {
             let engine = s.spawn(move || engine.run(stop, None));
             thread::sleep(clock.until(Time::ZERO));
             self.set(AttachMode::On)?;
-            report(AttachEvent::Attached { device: &self.found.device });
-            let mut last = None;
+            report(AttachEvent::Attached { device: &self.found.device, method: self.method });
+            let (mut last, mut checked) = (None, Instant::now());
             let end = loop {
                 thread::sleep(CHECK_INTERVAL);
-                if !self.found.exists() || !self.programs.is_attached() {
+                let is_due = self.method == AttachMethod::Tcx || checked.elapsed() >= FILTER_INTERVAL;
+                if !self.found.exists() || is_due && !self.is_attached() {
                     break AttachEnd::TargetGone;
+                }
+                if is_due {
+                    checked = Instant::now();
                 }
                 if ended() || engine.is_finished() {
                     break AttachEnd::Asked;
@@ -407,7 +443,7 @@ impl<'a> Attached<'a> {
             writer.map_or(Ok(()), |writer| join_thread(writer, "the thread that writes captures"))?;
             match engine {
                 // Reading a device that has gone fails.
-                Err(e) if self.programs.is_attached() => Err(LabError::system("moving packets")(e).into()),
+                Err(e) if self.is_attached() => Err(LabError::system("moving packets")(e).into()),
                 Err(_) => Ok((AttachEnd::TargetGone, last)),
                 Ok(done) => {
                     let bunched = done.timing.bunched;
@@ -418,6 +454,19 @@ impl<'a> Attached<'a> {
                 }
             }
         })
+    }
+
+    /// Whether the target and the TAP devices still exist with the programs on them.
+    fn is_attached(self) -> bool {
+        match self.method {
+            AttachMethod::Tcx => self.programs.is_attached(),
+            AttachMethod::Classic => {
+                let check = |namespace: OwnedFd| {
+                    linux::namespace::within(namespace.as_fd(), || self.programs.is_attached())
+                };
+                self.taps.namespace().and_then(check).unwrap_or(false)
+            }
+        }
     }
 
     /// Packets that the TAP devices have dropped; 0 if the target has gone.

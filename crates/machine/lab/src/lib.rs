@@ -77,8 +77,8 @@ mod wire;
 
 pub use app::WRITE_INTERVAL;
 pub use attach::{
-    AttachEnd, AttachError, AttachEvent, AttachOptions, AttachPath, AttachPlace, AttachStatus, AttachTarget,
-    DirectionProof, MAX_DELAY_ERROR_MS, MAX_RATE_ERROR, attach,
+    AttachEnd, AttachError, AttachEvent, AttachMethod, AttachOptions, AttachPath, AttachPlace, AttachStatus,
+    AttachTarget, DirectionProof, MAX_DELAY_ERROR_MS, MAX_RATE_ERROR, attach, watch_attached,
 };
 pub use error::LabError;
 pub use identity::{SandboxSupport, guards};

@@ -6,13 +6,15 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// `SIOCETHTOOL` (linux/sockios.h).
 const SIOCETHTOOL: u64 = 0x8946;
 /// `TUNSETIFF` and `TUNSETOFFLOAD` (linux/if_tun.h).
 const TUNSETIFF: u64 = 0x4004_54ca;
 const TUNSETOFFLOAD: u64 = 0x4004_54d0;
+/// `TUNGETDEVNETNS` (linux/if_tun.h).
+const TUNGETDEVNETNS: u64 = 0x54e3;
 
 /// Offloads that a TUN device leaves to its reader (linux/if_tun.h): `TUN_F_CSUM`, `TUN_F_TSO4`,
 /// `TUN_F_TSO_ECN`.
@@ -96,6 +98,18 @@ fn open_device(name: &str, kind: libc::c_int, offloads: u32) -> io::Result<Owned
     check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, offloads as libc::c_ulong) }.into())?;
     set_nonblocking(file.as_fd())?;
     Ok(file.into())
+}
+
+/// Opens the network namespace in which a TUN or TAP device is now (Linux 5.2; CAP_NET_ADMIN there).
+///
+/// # Errors
+/// Fails if the device no longer exists.
+pub fn tap_namespace(device: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: TUNGETDEVNETNS has no argument; it returns a new descriptor, which has no other owner.
+    unsafe {
+        let fd = check(libc::ioctl(device.as_raw_fd(), TUNGETDEVNETNS as _).into())?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
 }
 
 fn control_socket() -> io::Result<OwnedFd> {

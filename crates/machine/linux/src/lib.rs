@@ -53,6 +53,8 @@ pub mod sock_diag;
 pub mod socket;
 pub mod tcp_info;
 pub mod terminal;
+#[cfg(target_endian = "little")]
+pub mod traffic_control;
 pub mod user;
 
 use std::io;

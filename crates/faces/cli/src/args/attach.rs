@@ -22,7 +22,8 @@ tables in place of TARGET names targets and links (docs/attach.md).
   sudo longfat attach shop.toml --for 10min
 
 Before anything is led through the path, a self-test shows its limit and delay. No address, route or queueing
-discipline changes, and packets pass as before when longfat ends, however it ends (docs/attach.md).
+discipline changes, and packets pass as before when longfat ends, however it ends. Kernels before 6.6 lack tcx; there
+clsact and its filters are used, and removed at the end (docs/attach.md).
 
 Exit codes: COMMAND's own, or 128 + the number of the signal that ended it; 127 it was not found; 126 it cannot be
 executed. Without a command: 0 success; 1 the target has gone, or the self-test failed; 2 bad input.")]
@@ -71,7 +72,19 @@ pub struct AttachArgs {
     /// Attach also if the self-test does not show the path.
     #[arg(long)]
     pub unproven: bool,
+    /// Attach with classic filters (clsact) even where tcx is there.
+    #[arg(long)]
+    pub classic: bool,
     /// Program to run, and its arguments; the path is attached as long as it runs.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub struct AttachWatcherArgs {
+    /// Number of the device.
+    pub device: u32,
+    /// Name of the filters' owner.
+    pub owner: String,
 }

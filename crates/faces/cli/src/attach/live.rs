@@ -2,15 +2,17 @@
 
 use super::jobs::{Job, jobs};
 use super::output::{attached_line, proof_line, status_line, summary, to_json};
-use crate::args::AttachArgs;
+use crate::args::{AttachArgs, AttachWatcherArgs};
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use crate::watch::{SharedChild, code_of, ended, started};
 use lab::{
-    AttachEnd, AttachError, AttachEvent, AttachOptions, AttachStatus, DirectionProof, attach as attach_path,
+    AttachEnd, AttachError, AttachEvent, AttachMethod, AttachOptions, AttachStatus, DirectionProof,
+    attach as attach_path, watch_attached,
 };
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, PoisonError};
@@ -137,7 +139,7 @@ fn run(
 ) -> Result<Outcome, AttachFailure> {
     let name = job.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let mut proofs: Vec<DirectionProof> = Vec::new();
-    let mut next_status = 1;
+    let (mut next_status, mut method) = (1, None);
     let pcap = job.pcap.take();
     let done = attach_path(AttachOptions {
         target: job.target.clone(),
@@ -148,13 +150,20 @@ fn run(
         pcap,
         with_login: args.with_login,
         unproven: args.unproven,
+        classic: args.classic,
+        watcher: &watcher_command,
         report: &mut |event| match event {
             AttachEvent::Proved(shown) => {
                 shown.iter().for_each(|proof| eprint_escaped!("{name}{}\n", proof_line(proof)));
                 proofs = shown.to_vec();
             }
-            AttachEvent::Attached { device } => {
-                eprint_escaped!("{name}{}\n", attached_line(args, &job, device));
+            AttachEvent::Cleaned { device } => {
+                let what = "filters of a longfat that was killed together with its watcher";
+                eprint_escaped!("{name}removed from {device}: {what}\n");
+            }
+            AttachEvent::Attached { device, method: used } => {
+                method = Some(used);
+                eprint_escaped!("{name}{}\n", attached_line(args, &job, device, used));
                 let _ = progress.send(Progress::Attached);
             }
             AttachEvent::Status(status) if args.status && status.time.as_secs() >= next_status => {
@@ -180,7 +189,7 @@ fn run(
     if end == AttachEnd::TargetGone {
         eprint_escaped!("longfat: {} has gone, so its path has ended\n", job.target.name);
     }
-    Ok(Outcome { json: outcome_json(&job, &proofs, status.as_ref(), &end), end })
+    Ok(Outcome { json: outcome_json(&job, &proofs, status.as_ref(), &end, method), end })
 }
 
 fn outcome_json(
@@ -188,12 +197,30 @@ fn outcome_json(
     proofs: &[DirectionProof],
     status: Option<&AttachStatus>,
     end: &AttachEnd,
+    method: Option<AttachMethod>,
 ) -> Value {
     let Some(status) = status else { return Value::Null };
     let mut json = to_json(proofs, status, end);
+    json["classic_filters"] = json!(method == Some(AttachMethod::Classic));
     if let Some(name) = &job.name {
         json["name"] = json!(name);
         json["target"] = json!(job.target.name);
     }
     json
+}
+
+/// This program with [`AttachWatcherArgs`], also if its file has been replaced since.
+fn watcher_command() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("longfat").arg("attach-watcher");
+    command
+}
+
+/// Removes the filters of the longfat that has started this process, if that is killed.
+pub fn watcher(args: &AttachWatcherArgs) -> Result<ExitCode, CliProblem> {
+    match watch_attached(args.device, &args.owner) {
+        Ok(()) => eprint_escaped!("longfat: killed; its filters have been removed\n"),
+        Err(e) => eprint_escaped!("longfat: killed; removing its filters failed: {e}\n"),
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use super::jobs::Job;
 use crate::args::AttachArgs;
-use lab::{AttachEnd, AttachStatus, DirectionProof};
+use lab::{AttachEnd, AttachMethod, AttachStatus, DirectionProof};
 use report::{Lang, distrust_sentence};
 use serde_json::{Value, json};
 
@@ -32,14 +32,15 @@ pub fn proof_line(proof: &DirectionProof) -> String {
 }
 
 /// That the path is attached, and until when.
-pub fn attached_line(args: &AttachArgs, job: &Job, device: &str) -> String {
+pub fn attached_line(args: &AttachArgs, job: &Job, device: &str, method: AttachMethod) -> String {
     let until = match (args.time, args.command.first()) {
         (Some(time), _) => format!("for {time}"),
         (None, Some(program)) => format!("until {} ends", program.to_string_lossy()),
         (None, None) => "until Ctrl-C; --for 10min would end it by itself".into(),
     };
     let only = job.only.as_ref().map(|only| format!(", only `{only}`")).unwrap_or_default();
-    format!("attached: {} ({device}){only}, {until}", job.target.name)
+    let method = if method == AttachMethod::Classic { ", with classic filters" } else { "" };
+    format!("attached: {} ({device}){only}{method}, {until}", job.target.name)
 }
 
 /// What the path has done so far.

@@ -18,6 +18,15 @@ impl Site {
         running
     }
 
+    /// Disciplines and filters of the near device, as tc shows them.
+    fn traffic_control(&self) -> String {
+        let shown = [&["qdisc"][..], &["filter", "egress"], &["filter", "ingress"]].map(|what| {
+            let tc = [&["tc", what[0], "show", "dev", DEVICES[0]], &what[1..]].concat();
+            String::from_utf8_lossy(&inside(&self.near, &tc).output().expect("tc").stdout).into_owned()
+        });
+        shown.concat()
+    }
+
     /// Runs a command in the near namespace behind a path; returns longfat's output.
     fn behind(&self, path: &[&str], command: &[&str]) -> Output {
         let (target, near) = (self.target(), ["ip", "netns", "exec", &self.near]);
@@ -200,32 +209,40 @@ fn packets_pass_while_longfat_is_stopped() {
     assert!(site.is_as_before());
 }
 
+/// Options of both methods of attaching.
+const METHODS: [&[&str]; 2] = [&[], &["--classic"]];
+
 #[test]
 fn it_ends_when_the_device_or_the_namespace_has_gone() {
-    let Some(site) = Site::new() else { return };
-    let mut attached = site.attach(&["--rtt", "10ms"]);
-    assert!(ip(&format!("-n {} link del {}", site.near, DEVICES[0])));
-    assert!(attached.has_said("has gone"), "{:?}", attached.said);
-    assert_eq!(attached.code(), Some(1));
-    assert!(!site.has_devices_of_longfat());
+    for method in METHODS {
+        let path = [&["--rtt", "10ms"], method].concat();
+        let Some(site) = Site::new() else { return };
+        let mut attached = site.attach(&path);
+        assert!(ip(&format!("-n {} link del {}", site.near, DEVICES[0])));
+        assert!(attached.has_said("has gone"), "{:?}", attached.said);
+        assert_eq!(attached.code(), Some(1));
+        assert!(!site.has_devices_of_longfat());
 
-    let Some(site) = Site::new() else { return };
-    let mut attached = site.attach(&["--rtt", "10ms"]);
-    assert!(ip(&format!("netns del {}", site.near)));
-    assert!(attached.has_said("has gone"), "{:?}", attached.said);
-    assert_eq!(attached.code(), Some(1));
-    // The far end's device goes with the namespace.
-    let gone =
-        || !inside(&site.far, &["ip", "link", "show", DEVICES[1]]).output().is_ok_and(|o| o.status.success());
-    assert!(within(Duration::from_secs(5), gone));
+        let Some(site) = Site::new() else { return };
+        let mut attached = site.attach(&path);
+        assert!(ip(&format!("netns del {}", site.near)));
+        assert!(attached.has_said("has gone"), "{:?}", attached.said);
+        assert_eq!(attached.code(), Some(1));
+        // The far end's device goes with the namespace.
+        let shown = || inside(&site.far, &["ip", "link", "show", DEVICES[1]]).output();
+        assert!(within(Duration::from_secs(5), || !shown().is_ok_and(|o| o.status.success())));
+    }
 }
 
 #[test]
 fn one_of_two_at_once_is_refused() {
     let Some(site) = Site::new() else { return };
-    for _ in 0..3 {
-        let mut both =
-            [0, 1].map(|_| Running::start("attach", &site.target(), &["--rtt", "10ms", "--for", "2s"]));
+    let before = site.traffic_control();
+    for methods in [[0, 0], [1, 1], [0, 1], [1, 1], [0, 0]] {
+        let mut both = methods.map(|n| {
+            let path = [&["--rtt", "10ms", "--for", "2s"], METHODS[n]].concat();
+            Running::start("attach", &site.target(), &path)
+        });
         let attached = both.each_mut().map(|one| one.has_said("attached:"));
         assert_eq!(attached.iter().filter(|a| **a).count(), 1, "{:?} {:?}", both[0].said, both[1].said);
         let refused = both.iter().find(|one| !one.said.iter().any(|s| s.contains("attached:")));
@@ -235,7 +252,109 @@ fn one_of_two_at_once_is_refused() {
         let codes = both.map(Running::code);
         assert!(codes.contains(&Some(0)) && codes.contains(&Some(2)), "{codes:?}");
         assert!(site.is_as_before());
+        assert_eq!(site.traffic_control(), before);
     }
+}
+
+#[test]
+fn classic_filters_make_the_same_path() {
+    let Some(site) = Site::new() else { return };
+    // A discipline and a filter of somebody else are left as they are.
+    for tc in [
+        "qdisc add dev lfnear clsact",
+        "filter add dev lfnear egress pref 5 protocol all u32 match u32 0 0 flowid 1:1",
+    ] {
+        assert!(
+            inside(&site.near, &[&["tc"], &tc.split(' ').collect::<Vec<_>>()[..]].concat())
+                .status()
+                .is_ok_and(|s| s.success())
+        );
+    }
+    let before = site.traffic_control();
+    assert!(before.contains("clsact") && before.contains("u32"), "{before}");
+    let mut attached =
+        site.attach(&["--rtt", "60ms", "--limiter", "shaper", "--rate", "30Mbit/s", "--classic"]);
+    assert!(attached.said.iter().any(|s| s.contains("with classic filters")), "{:?}", attached.said);
+    assert!(site.ping().is_some_and(|ms| (60.0..61.5).contains(&ms)));
+    assert!(site.traffic_control().contains("longfat_out"));
+    // Other load on this machine may disturb one.
+    let mut seen = String::new();
+    let agrees = (0..3).any(|_| {
+        let sent =
+            inside(&site.near, &["iperf3", "-J", "-c", FAR, "-O", "2", "-t", "5"]).output().expect("iperf3");
+        let mbps = received(&serde_json::from_slice(&sent.stdout).expect("JSON"));
+        seen += &format!("{mbps:.2} Mbit/s; ");
+        // The rate counts IP headers, which are up to 4 % of full packets.
+        (28.0..30.2).contains(&mbps)
+    });
+    assert!(agrees, "{seen}");
+    attached.signal("-TERM");
+    attached.has_said("nothing, to read the rest");
+    assert!(!attached.said.iter().any(|s| s.contains("killed")), "{:?}", attached.said);
+    assert_eq!(attached.code(), Some(0));
+    assert!(site.is_as_before());
+    assert_eq!(site.traffic_control(), before);
+}
+
+/// Ids of the watchers of an attached path.
+fn watchers(attached: &Running) -> Vec<String> {
+    let id = attached.child.id().to_string();
+    let listed = Command::new("pgrep").args(["-P", &id, "-f", "attach-watcher"]).output().expect("pgrep");
+    String::from_utf8_lossy(&listed.stdout).lines().map(str::to_string).collect()
+}
+
+#[test]
+fn a_killed_longfat_leaves_no_classic_filter() {
+    let Some(site) = Site::new() else { return };
+    let before = site.traffic_control();
+    for _ in 0..5 {
+        let mut attached = site.attach(&["--rtt", "100ms", "--classic"]);
+        assert!(site.ping().is_some_and(|ms| ms >= 100.0));
+        assert_ne!(site.traffic_control(), before);
+        attached.signal("-KILL");
+        // The end of its messages is that of the watcher.
+        assert!(attached.has_said("have been removed"), "{:?}", attached.said);
+        assert!(site.is_as_before());
+        assert_eq!(site.traffic_control(), before);
+        attached.code();
+    }
+}
+
+#[test]
+fn the_next_longfat_removes_classic_filters_of_one_that_was_killed_with_its_watcher() {
+    let Some(site) = Site::new() else { return };
+    let before = site.traffic_control();
+    for method in METHODS {
+        let attached = site.attach(&["--rtt", "100ms", "--classic"]);
+        let mut processes = watchers(&attached);
+        assert_eq!(processes.len(), 1);
+        processes.push(attached.child.id().to_string());
+        assert!(Command::new("kill").arg("-KILL").args(&processes).status().is_ok_and(|s| s.success()));
+        assert!(within(Duration::from_secs(5), || site.is_as_before()), "packets pass");
+        assert!(site.traffic_control().contains("longfat_in"), "the filters stay");
+        attached.code();
+        let mut next = site.attach(&[&["--rtt", "20ms"], method].concat());
+        assert!(next.said.iter().any(|s| s.contains("removed from lfnear")), "{:?}", next.said);
+        assert!(site.ping().is_some_and(|ms| (20.0..40.0).contains(&ms)));
+        next.signal("-TERM");
+        assert!(!next.has_said("killed"));
+        assert_eq!(next.code(), Some(0));
+        assert!(site.is_as_before());
+        assert_eq!(site.traffic_control(), before);
+    }
+}
+
+#[test]
+fn longfat_removes_its_classic_filters_without_a_watcher() {
+    let Some(site) = Site::new() else { return };
+    let before = site.traffic_control();
+    let attached = site.attach(&["--rtt", "10ms", "--classic"]);
+    let watchers = watchers(&attached);
+    assert!(Command::new("kill").arg("-KILL").args(&watchers).status().is_ok_and(|s| s.success()));
+    attached.signal("-TERM");
+    assert_eq!(attached.code(), Some(0));
+    assert!(site.is_as_before());
+    assert_eq!(site.traffic_control(), before);
 }
 
 /// Attaches a path to a container whose device `eth0` this adds, and pings through it from outside. Then

@@ -2,8 +2,10 @@
 //! that a forged mark changes nothing.
 
 use crate::eventually;
-use kernel_cc::{AttachConfig, AttachMode, AttachPrograms, ControlError};
+use kernel_cc::{AttachConfig, AttachMethod, AttachMode, AttachPrograms, ControlError, remove_filters};
+use linux::bpf::DeviceSide;
 use linux::device::{TUN_OFFLOADS, index, open_tap};
+use linux::traffic_control::TrafficControl;
 use linux::{clock, file, namespace};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
@@ -68,30 +70,46 @@ fn ip(args: &str) {
     assert!(Command::new("ip").args(args.split(' ')).status().unwrap().success(), "{args}");
 }
 
-fn check() {
+/// Adds the target `lft`, whose other end is `lfp`, to a new namespace of this thread.
+fn site() {
     namespace::enter_new_network().unwrap();
     // Both ends are in one namespace: between namespaces the kernel itself clears marks.
     ip("link add lft type veth peer name lfp");
-    let taps = ["lfo", "lfi"].map(|name| open_tap(name, TUN_OFFLOADS).unwrap());
-    for device in ["lft", "lfp", "lfo", "lfi"] {
-        Command::new("sysctl")
-            .args(["-qw", &format!("net.ipv6.conf.{device}.disable_ipv6=1")])
-            .status()
-            .unwrap();
-        ip(&format!("link set {device} up"));
-    }
+    ["lft", "lfp"].into_iter().for_each(set_up);
+}
+
+fn set_up(device: &str) {
+    let quiet = format!("net.ipv6.conf.{device}.disable_ipv6=1");
+    Command::new("sysctl").args(["-qw", &quiet]).status().unwrap();
+    ip(&format!("link set {device} up"));
+}
+
+/// The programs for `lft`, with TAP devices of these names.
+fn loaded(names: [&str; 2]) -> (AttachPrograms, [OwnedFd; 2]) {
+    let taps = names.map(|name| open_tap(name, TUN_OFFLOADS).unwrap());
+    names.into_iter().for_each(set_up);
     let config = AttachConfig {
         target: index("lft").unwrap(),
-        devices: [index("lfo").unwrap(), index("lfi").unwrap()],
+        devices: names.map(|name| index(name).unwrap()),
+        owner: names[0].into(),
         directions: [true; 2],
         hosts: vec![("10.0.0.0".parse().unwrap(), 24)],
         ports: (1..=8).collect(),
         secrets: (MARK, 0x55, 9),
     };
-    let mut programs = AttachPrograms::load(config.clone()).unwrap();
-    programs.attach().unwrap();
-    let mut second = AttachPrograms::load(config).unwrap();
-    assert!(matches!(second.attach(), Err(ControlError::Taken { .. })));
+    (AttachPrograms::load(config).unwrap(), taps)
+}
+
+const METHODS: [AttachMethod; 2] = [AttachMethod::Tcx, AttachMethod::Classic];
+
+fn check(method: AttachMethod) {
+    site();
+    let (mut programs, taps) = loaded(["lfo", "lfi"]);
+    assert!(!programs.attach(method).unwrap(), "nothing was there");
+    let (mut second, _others) = loaded(["lfo2", "lfi2"]);
+    for other in METHODS {
+        assert!(matches!(second.attach(other), Err(ControlError::Taken { .. })), "{other:?}");
+    }
     let counters = || programs.counters().unwrap();
 
     // Off: everything passes.
@@ -145,11 +163,84 @@ fn check() {
     assert!(eventually(|| !programs.is_attached()));
 }
 
+/// Filters on a side of the target: kind and name.
+fn filters(side: DeviceSide) -> Vec<(String, String)> {
+    let listed = TrafficControl::new().unwrap().filters(index("lft").unwrap(), side).unwrap();
+    listed.into_iter().filter(|f| f.handle != 0).map(|f| (f.kind, f.name)).collect()
+}
+
+fn discipline() -> Option<String> {
+    TrafficControl::new().unwrap().ingress_kind(index("lft").unwrap()).unwrap()
+}
+
+fn tc(args: &str) {
+    assert!(Command::new("tc").args(args.split(' ')).status().unwrap().success(), "{args}");
+}
+
+fn check_filters() {
+    site();
+    let target = index("lft").unwrap();
+    // The filters of a longfat that has ended stay, and the next one removes them, with either method.
+    for (round, method) in METHODS.into_iter().enumerate() {
+        let (mut programs, taps) = loaded(["lfo", "lfi"]);
+        programs.attach(AttachMethod::Classic).unwrap();
+        assert!(programs.is_attached());
+        let names = [DeviceSide::Egress, DeviceSide::Ingress].map(filters).concat();
+        let named =
+            ["longfat_out:lfo:clsact", "longfat_in:lfo:clsact"].map(|name| ("bpf".into(), name.into()));
+        assert_eq!(names, named, "{round}");
+        drop((programs, taps));
+        assert!(eventually(|| index("lfo").is_err()));
+        assert_eq!((filters(DeviceSide::Egress).len(), discipline().as_deref()), (1, Some("clsact")));
+        let (mut next, taps) = loaded(["lfo2", "lfi2"]);
+        assert!(next.attach(method).unwrap(), "some were removed");
+        assert_eq!(discipline().is_some(), method == AttachMethod::Classic);
+        remove_filters(target, "lfo2").unwrap();
+        assert_eq!((filters(DeviceSide::Egress).len(), discipline()), (0, None));
+        assert_eq!(next.is_attached(), method == AttachMethod::Tcx);
+        drop((next, taps));
+        assert!(eventually(|| index("lfo2").is_err()));
+    }
+    // Somebody else's discipline and filter stay as they are, behind longfat's.
+    tc("qdisc add dev lft clsact");
+    tc("filter add dev lft egress pref 2 protocol all u32 match u32 0 0 flowid 1:1");
+    let before = filters(DeviceSide::Egress);
+    let (mut programs, _taps) = loaded(["lfo", "lfi"]);
+    assert!(!programs.attach(AttachMethod::Classic).unwrap());
+    assert_eq!(filters(DeviceSide::Egress)[0].1, "longfat_out:lfo");
+    remove_filters(target, "lfo").unwrap();
+    assert_eq!((filters(DeviceSide::Egress), discipline().as_deref()), (before.clone(), Some("clsact")));
+    // One that must be before longfat's, and a discipline without filters for sent packets, are refused.
+    tc("filter add dev lft ingress pref 1 protocol all u32 match u32 0 0 flowid 1:1");
+    let refused = |names| match loaded(names).0.attach(AttachMethod::Classic) {
+        Err(ControlError::Device { why }) => why,
+        other => panic!("{other:?}"),
+    };
+    let why = refused(["lfo2", "lfi2"]);
+    assert!(why.contains("u32") && why.contains("preference 1"), "{why}");
+    assert_eq!(filters(DeviceSide::Egress), before, "nothing of longfat's stays");
+    tc("qdisc del dev lft clsact");
+    tc("qdisc add dev lft ingress");
+    let why = refused(["lfo3", "lfi3"]);
+    assert!(why.contains("`ingress`"), "{why}");
+    assert_eq!(discipline().as_deref(), Some("ingress"));
+}
+
 #[test]
 fn attached_programs_lead_packets_and_cannot_be_passed_by_a_forged_mark() {
     if !linux::privilege::has_capability(linux::privilege::CAP_NET_ADMIN) {
         return eprintln!("SKIPPED: needs root");
     }
     // The thread keeps its namespace until it ends.
-    std::thread::spawn(check).join().unwrap();
+    for method in METHODS {
+        std::thread::spawn(move || check(method)).join().unwrap();
+    }
+}
+
+#[test]
+fn classic_filters_are_removed_without_touching_those_of_others() {
+    if !linux::privilege::has_capability(linux::privilege::CAP_NET_ADMIN) {
+        return eprintln!("SKIPPED: needs root");
+    }
+    std::thread::spawn(check_filters).join().unwrap();
 }

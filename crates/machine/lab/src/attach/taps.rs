@@ -4,10 +4,11 @@ use super::target::{FoundTarget, TAP_PREFIX, inside};
 use crate::LabError;
 use crate::netlink::Netlink;
 use crate::network::{TUN_QUEUE, namespace_error, tun_error};
-use linux::device::{TUN_OFFLOADS, open_tap};
+use linux::device::{TUN_OFFLOADS, open_tap, tap_namespace};
 use linux::namespace::enter_new_network;
 use linux::random;
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// TAP devices in the target's namespace: for outgoing and for incoming packets. They disappear with their
@@ -58,6 +59,20 @@ impl Taps {
             Ok([set_up(&names[0])?, set_up(&names[1])?])
         })?;
         Ok(Taps { fds, indexes, names })
+    }
+
+    /// Returns the name of a device that exists as long as this longfat or its watcher.
+    pub fn owner(&self) -> &str {
+        &self.names[0]
+    }
+
+    /// Opens the namespace in which the devices are. As for [`FoundTarget::namespace`], it must be closed
+    /// soon.
+    ///
+    /// # Errors
+    /// Fails if the device has gone, for instance with its namespace.
+    pub fn namespace(&self) -> io::Result<OwnedFd> {
+        tap_namespace(self.fds[0].as_fd())
     }
 
     /// Returns how many packets the devices have dropped. The calling thread must be in the target's
