@@ -48,7 +48,7 @@ const BPF: &str = "bpf";
 pub struct DeviceFilter {
     /// Kind of the filter, such as `bpf` or `flower`.
     pub kind: String,
-    /// Filters of lower priorities are asked first.
+    /// Filters of lower priorities are tried first.
     pub priority: u16,
     /// The filter among those of its priority; 0 stands for all of them.
     pub handle: u32,
@@ -68,7 +68,7 @@ impl TrafficControl {
     /// Adds `clsact` to a device. Returns whether it had none before.
     ///
     /// # Errors
-    /// Fails with ENOENT if the kernel has no `clsact`, with ENODEV if there is no such device.
+    /// Fails with ENOENT or EOPNOTSUPP if the kernel has no `clsact`, with ENODEV if there is no such device.
     pub fn add_clsact(&self, device: u32) -> io::Result<bool> {
         match clsact(RTM_NEWQDISC, CREATE | EXCLUSIVE, device).send(&self.0) {
             Err(e) if e.raw_os_error() == Some(libc::EEXIST) => Ok(false),
@@ -115,14 +115,18 @@ impl TrafficControl {
         filter(RTM_DELTFILTER, 0, device, side, handle).send(&self.0).map(drop)
     }
 
-    /// Lists the filters on a side of a device; none if the device or its discipline does not exist.
+    /// Lists the filters on a side of a device; none if the device or its discipline does not exist, or if
+    /// the kernel has no filters.
     pub fn filters(&self, device: u32, side: DeviceSide) -> io::Result<Vec<DeviceFilter>> {
         let mut found = Vec::new();
         let request = tcmsg(device, 0, parent(side), 0);
         let listed = self.0.list(RTM_GETTFILTER, &request, &mut |body| found.extend(listed_filter(body)));
         match listed {
-            // Which of the two it is depends on the kernel's version.
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EINVAL)) => Ok(Vec::new()),
+            // Which of the first two it is depends on the kernel's version; the third is a kernel without
+            // CONFIG_NET_CLS.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP)) => {
+                Ok(Vec::new())
+            }
             listed => listed.map(|()| found),
         }
     }

@@ -184,7 +184,12 @@ fn add_filters(
             Some(ENOENT) => lacking(),
             _ => ControlError::System { what: format!("attaching {}", place.name), source: e },
         };
-        if control.add_clsact(place.device).map_err(failed)? {
+        let without_clsact = |e: io::Error| match e.raw_os_error() {
+            // Without queueing disciplines the kernel does not know the request at all.
+            Some(EOPNOTSUPP) => lacking(),
+            _ => failed(e),
+        };
+        if control.add_clsact(place.device).map_err(without_clsact)? {
             added_clsact.push(place.device);
         } else if control.ingress_kind(place.device).map_err(failed)?.as_deref() == Some("ingress") {
             return Err(ControlError::Device {

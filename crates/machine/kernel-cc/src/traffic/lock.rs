@@ -24,20 +24,40 @@ impl DeviceLock {
     /// # Errors
     /// Fails if another process holds it for too long.
     pub fn take(device: u32) -> Result<DeviceLock, ControlError> {
-        let address = SocketAddr::from_abstract_name(format!("longfat-attach-{device}"));
-        let address = address.map_err(ControlError::system("the device's lock"))?;
+        let name = format!("longfat-attach-{device}");
+        let failed = ControlError::system("the device's lock");
+        let address = match SocketAddr::from_abstract_name(&name) {
+            Ok(address) => address,
+            Err(e) => return Err(failed(e)),
+        };
         let begin = Instant::now();
         loop {
             match UnixListener::bind_addr(&address) {
-                Err(e) if e.kind() == io::ErrorKind::AddrInUse && begin.elapsed() < MAX_WAIT => {
-                    thread::sleep(RETRY);
+                Ok(_socket) => return Ok(DeviceLock { _socket }),
+                Err(e) if e.kind() != io::ErrorKind::AddrInUse => return Err(failed(e)),
+                Err(_) if begin.elapsed() >= MAX_WAIT => {
+                    let why = format!("another longfat is busy with it (it has the Unix socket @{name})");
+                    return Err(ControlError::Device { why });
                 }
-                bound => {
-                    return bound
-                        .map(|_socket| DeviceLock { _socket })
-                        .map_err(ControlError::system("the device's lock"));
-                }
+                Err(_) => thread::sleep(RETRY),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_changed_by_one_at_a_time() {
+        // Not the number of a device.
+        let device = u32::MAX - std::process::id();
+        let lock = DeviceLock::take(device).ok().unwrap();
+        let other = thread::spawn(move || DeviceLock::take(device).is_ok());
+        drop(lock);
+        assert!(other.join().unwrap(), "it is waited for");
+        let _lock = DeviceLock::take(device).ok().unwrap();
+        assert!(DeviceLock::take(device + 1).is_ok(), "another device");
     }
 }
