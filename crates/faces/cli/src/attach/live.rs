@@ -22,15 +22,44 @@ use std::time::{Duration, Instant};
 /// How often the program, the time and the user's interrupt are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Attaches the paths that the arguments describe to their targets. Each has a thread of its own; the next
-/// one begins when the one before is attached, so that self-tests do not disturb each other.
+/// Attaches the paths that the arguments describe to their targets.
 pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliProblem> {
     let jobs = jobs(args)?;
     let count = jobs.len();
     lab::catch_interrupts();
-    let stop = AtomicBool::new(false);
     let child = SharedChild::default();
-    let (done, failed) = thread::scope(|scope| {
+    let (done, failed) = run_all(args, jobs, &child);
+    let unproven = done.iter().any(|d| matches!(d, Err(AttachFailure::Unproven)));
+    let done: Vec<Outcome> = done.into_iter().filter_map(reported).collect::<Result<_, _>>()?;
+    if unproven {
+        return Ok(ExitCode::FAILURE);
+    }
+    let all: Vec<&Value> = done.iter().filter_map(|o| o.json.as_ref()).collect();
+    if let Some(first) = all.first().filter(|_| args.json) {
+        let json = if count == 1 { (*first).clone() } else { json!({ "attached": all }) };
+        crate::print_json(&(json.to_string() + "\n"))?;
+    }
+    if let Some(code) = failed {
+        return Ok(code);
+    }
+    let gone = done.iter().any(|o| o.end == AttachEnd::TargetGone);
+    let program = child.lock().unwrap_or_else(PoisonError::into_inner).take();
+    // A program that continues after --for is waited for, as `watch` does.
+    let status = program.map(|mut program| program.wait()).transpose();
+    let status = status.map_err(|e| CliProblem::io(args.command[0].to_string_lossy().into_owned(), e))?;
+    Ok(status.map_or(ExitCode::from(u8::from(gone)), |status| ExitCode::from(code_of(status))))
+}
+
+/// Attaches each path on a thread of its own; the next one begins when the one before is attached, so that
+/// self-tests do not disturb each other. Starts the program when all are attached, and ends them when it has
+/// ended. Returns the outcomes, and the exit code if the program could not be started.
+fn run_all(
+    args: &AttachArgs,
+    jobs: Vec<Job>,
+    child: &SharedChild,
+) -> (Vec<Result<Outcome, AttachFailure>>, Option<ExitCode>) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         let mut waiting = jobs.into_iter();
         let mut begin = || {
@@ -44,7 +73,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliProblem> {
             true
         };
         let limit = args.time.map(|span| Duration::from_nanos(span.as_nanos()));
-        let mut program_ended = ended(&child, Arc::default());
+        let mut program_ended = ended(child, Arc::default());
         let (mut began, mut failed, mut done) = (None::<Instant>, None, Vec::new());
         begin();
         let mut active = 1;
@@ -80,26 +109,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliProblem> {
             }
         }
         (done, failed)
-    });
-    let unproven = done.iter().any(|d| matches!(d, Err(AttachFailure::Unproven)));
-    let done: Vec<Outcome> = done.into_iter().filter_map(reported).collect::<Result<_, _>>()?;
-    if unproven {
-        return Ok(ExitCode::FAILURE);
-    }
-    if args.json && !done.is_empty() {
-        let all: Vec<Value> = done.iter().map(|o| o.json.clone()).collect();
-        let json = if count == 1 { all[0].clone() } else { json!({ "attached": all }) };
-        crate::print_json(&(json.to_string() + "\n"))?;
-    }
-    if let Some(code) = failed {
-        return Ok(code);
-    }
-    let gone = done.iter().any(|o| o.end == AttachEnd::TargetGone);
-    let program = child.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // A program that continues after --for is waited for, as `watch` does.
-    let status = program.map(|mut program| program.wait()).transpose();
-    let status = status.map_err(|e| CliProblem::io(args.command[0].to_string_lossy().into_owned(), e))?;
-    Ok(status.map_or(ExitCode::from(u8::from(gone)), |status| ExitCode::from(code_of(status))))
+    })
 }
 
 /// What a target's thread reports.
@@ -111,7 +121,8 @@ enum Progress {
 /// A path that was attached.
 struct Outcome {
     end: AttachEnd,
-    json: Value,
+    /// `None` if it ended before anything was led through it.
+    json: Option<Value>,
 }
 
 /// Why a path was not attached.
@@ -189,17 +200,17 @@ fn run(
     if end == AttachEnd::TargetGone {
         eprint_escaped!("longfat: {} has gone, so its path has ended\n", job.target.name);
     }
-    Ok(Outcome { json: outcome_json(&job, &proofs, status.as_ref(), &end, method), end })
+    let json = status.as_ref().map(|status| outcome_json(&job, &proofs, status, &end, method));
+    Ok(Outcome { json, end })
 }
 
 fn outcome_json(
     job: &Job,
     proofs: &[DirectionProof],
-    status: Option<&AttachStatus>,
+    status: &AttachStatus,
     end: &AttachEnd,
     method: Option<AttachMethod>,
 ) -> Value {
-    let Some(status) = status else { return Value::Null };
     let mut json = to_json(proofs, status, end);
     json["classic_filters"] = json!(method == Some(AttachMethod::Classic));
     if let Some(name) = &job.name {
