@@ -418,6 +418,9 @@ fn a_container_keeps_running_with_another_control() {
         sh
     };
     assert!(enter(&["ip", "link", "set", "lo", "up"]).status().is_ok_and(|s| s.success()));
+    // The default of the namespace, which is otherwise that of the host.
+    let control = ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"];
+    assert!(enter(&control).status().is_ok_and(|s| s.success()));
     let _server = Program::start(&mut enter_group(&["iperf3", "-s", "-p", "5203"]));
     let listens = || {
         let ss = enter(&["ss", "-Hltn"]).output().expect("ss");
