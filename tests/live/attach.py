@@ -56,16 +56,18 @@ class Ground:
 
     def __init__(self, kind, folder):
         self.kind, self.folder, self.servers, self.engine = kind, folder, [], None
-        self.far = f"lfattach-far-{os.getpid()}"
+        self.near, self.far = f"lfattach-near-{os.getpid()}", f"lfattach-far-{os.getpid()}"
+
+    def open(self):
+        """Builds it; what was built goes with `close`, also if this fails."""
         must("ip", "netns", "add", self.far)
-        if kind == "netns":
-            self.near = f"lfattach-near-{os.getpid()}"
+        if self.kind == "netns":
             must("ip", "netns", "add", self.near)
             self.target, self.inside = f"netns:{self.near}", ["ip", "netns", "exec", self.near]
             peer = self.near
         else:
             peer = self.container()
-            self.target, self.inside = f"{kind}:lfattach", ["nsenter", "-t", peer, "-n"]
+            self.target, self.inside = f"{self.kind}:lfattach", ["nsenter", "-t", peer, "-n"]
         must("ip", "link", "add", "lfnear", "netns", peer, "type", "veth", "peer", "name", "lffar", "netns", self.far)
         there = ["ip", "netns", "exec", self.far]
         for inside, device, address in [(self.inside, "lfnear", NEAR), (there, "lffar", FAR)]:
@@ -165,7 +167,7 @@ def kills(longfat, ground, count, seed):
         # The self-test takes some two seconds.
         wait = r.uniform(0.0, 4.0)
         time.sleep(wait)
-        at_work += bool(ground.ping(1, 1)) and ground.ping(1, 1)[0] > 150
+        at_work += any(ms > 150 for ms in ground.ping(1, 1))
         os.killpg(longfat_process.pid, signal.SIGKILL)
         longfat_process.wait()
         times = ground.ping(1, 1)
@@ -197,6 +199,7 @@ def main():
             folder = pathlib.Path(folder)
             ground = Ground(kind, folder)
             try:
+                ground.open()
                 for p in (draw(args.seed, n) for n in chosen if engines[(n // 3) % len(engines)] == kind):
                     d = compare(longfat, p, ground, folder)
                     results.append(d)
