@@ -119,6 +119,12 @@ fn print_json(text: &str) -> Result<(), CliProblem> {
     print_own(&escape::json(text))
 }
 
+/// Converts an option's time for the clock. What waits by the clock needs Linux.
+#[cfg(target_os = "linux")]
+fn duration(span: units::Span) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.as_nanos())
+}
+
 /// Writes a text of longfat's own to stdout, unescaped. A closed pipe (`| head`) is not an error.
 fn print_own(text: &str) -> Result<(), CliProblem> {
     let mut out = io::stdout().lock();

@@ -26,8 +26,6 @@ mod linux {
     use app::output::write_file;
     use std::io::{self, IsTerminal};
     use std::path::{Path, PathBuf};
-    use std::time::Duration;
-    use units::Span;
 
     /// Runs the tests, prints the measurement and writes its files.
     pub fn measure(args: &MeasureArgs) -> Result<ExitCode, CliProblem> {
@@ -178,11 +176,10 @@ mod linux {
         options: &MeasureOptions,
         step: &mut dyn FnMut(&str),
     ) -> Result<Option<Finished>, CliProblem> {
-        let duration = |span: Span| Duration::from_nanos(span.as_nanos());
         let schedule = MeasureSchedule {
             repeat: args.repeat,
-            every: args.every.map(duration),
-            time: args.time.map(duration),
+            every: args.every.map(crate::duration),
+            time: args.time.map(crate::duration),
         };
         let (mut runs, mut files) = (Vec::new(), Vec::new());
         let mut done = |run: SeriesRun| -> Result<(), CliProblem> {

@@ -19,7 +19,6 @@ mod linux {
     use crate::escape::eprint_escaped;
     use app::measure::{DEFAULT_PORT, ServeOptions, ServerEvent, SessionLimits, host_and_port, read_token};
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-    use std::time::Duration;
 
     /// Serves until a signal or --for ends it.
     pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliProblem> {
@@ -38,7 +37,7 @@ mod linux {
             max_clients: args.max_clients,
             max_per_address: args.max_per_address,
             limits,
-            time: args.time.map(|time| Duration::from_nanos(time.as_nanos())),
+            time: args.time.map(crate::duration),
             onward: onward.clone(),
         };
         lab::catch_interrupts();

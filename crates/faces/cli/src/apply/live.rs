@@ -2,6 +2,7 @@
 
 use super::text;
 use crate::args::ApplyArgs;
+use crate::duration;
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use crate::target::Named;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use units::{Rate, Span};
+use units::Rate;
 
 /// Time after the change that is not measured: the new congestion control finds the path's rate in it.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -162,10 +163,6 @@ fn report(
             eprint_escaped!("{}", text::last(before, last));
         }
     }
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos())
 }
 
 fn options(args: &ApplyArgs) -> Result<ApplyOptions, CliProblem> {

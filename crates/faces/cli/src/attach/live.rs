@@ -72,7 +72,7 @@ fn run_all(
             });
             true
         };
-        let limit = args.time.map(|span| Duration::from_nanos(span.as_nanos()));
+        let limit = args.time.map(crate::duration);
         let mut program_ended = ended(child, Arc::default());
         let (mut began, mut failed, mut done) = (None::<Instant>, None, Vec::new());
         begin();

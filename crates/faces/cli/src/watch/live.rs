@@ -19,7 +19,6 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// The watched program once it has been started; shared by the capture and the command.
 pub type SharedChild = Arc<Mutex<Option<Child>>>;
@@ -45,7 +44,7 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
             args.container.clone().or(args.interface.clone()).unwrap_or_else(|| "this host".into())
         }
     };
-    let time = args.time.map(|span| Duration::from_nanos(span.as_nanos()));
+    let time = args.time.map(crate::duration);
     if let Some(address) = args.prometheus {
         let ended = ended(&child, Arc::default());
         let options =
@@ -123,7 +122,7 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
         target: LiveTarget::Host,
         device: Some(device).filter(|name| *name != "any").map(str::to_string),
         filter: args.filter.live().parse().map_err(CliProblem::usage)?,
-        time: args.time.map(|span| Duration::from_nanos(span.as_nanos())),
+        time: args.time.map(crate::duration),
         ended: ended(&SharedChild::default(), Arc::default()),
         write: writer(written.as_ref())?,
         report: None,
