@@ -32,7 +32,11 @@ pub use random::{Stream, fnv1a};
 /// `Option::min` would let a missing deadline override a real one, because `None < Some`.
 #[inline]
 pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    Time::earliest(a, b)
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, None) => a,
+        (None, b) => b,
+    }
 }
 
 #[cfg(test)]

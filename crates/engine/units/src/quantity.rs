@@ -1,16 +1,14 @@
 //! The quantity types and their arithmetic.
 
-use std::cmp::Ordering;
 use std::fmt;
-use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 /// A point in time: nanoseconds since the start of the run.
-///
-/// Stored with all bits inverted, which are never all zero, so that `Option<Time>` needs no more room than
-/// `Time`: every timer is one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Time(NonZeroU64);
+//
+// Not a `NonZeroU64`, with which `Option<Time>` would take one word: rustc 1.95 (LLVM) compiles
+// `option.map(|t| t.max(u))` of such a type to code that treats `None` as a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
 
 /// A non-negative duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -40,21 +38,18 @@ const NANOS: u64 = 1_000_000_000;
 
 impl Time {
     /// The start of the run.
-    pub const ZERO: Time = Time::from_nanos(0);
-    /// The latest representable time, 2^64 - 2 nanoseconds.
-    pub const MAX: Time = Time(NonZeroU64::MIN);
+    pub const ZERO: Time = Time(0);
+    /// The latest representable time, 2^64 - 1 nanoseconds.
+    pub const MAX: Time = Time(u64::MAX);
     /// The time `ns` nanoseconds after the start of the run.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Time {
-        match NonZeroU64::new(!ns) {
-            Some(inverted) => Time(inverted),
-            None => Time::MAX,
-        }
+        Time(ns)
     }
     /// Nanoseconds since the start of the run.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
-        !self.0.get()
+        self.0
     }
     /// Whole microseconds since the start of the run.
     #[inline]
@@ -68,14 +63,7 @@ impl Time {
     /// The span since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Span {
-        Span(earlier.0.get().saturating_sub(self.0.get()))
-    }
-    /// The earlier of two deadlines, where `None` means "no deadline".
-    #[inline]
-    pub(crate) fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-        // An earlier time has the larger inverse, and `None` the smallest, zero.
-        let inverse = |t: Option<Time>| t.map_or(0, |t| t.0.get());
-        NonZeroU64::new(inverse(a).max(inverse(b))).map(Time)
+        Span(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -228,28 +216,11 @@ impl Frequency {
     }
 }
 
-impl Default for Time {
-    fn default() -> Time {
-        Time::ZERO
-    }
-}
-impl Ord for Time {
-    #[inline]
-    fn cmp(&self, other: &Time) -> Ordering {
-        other.0.cmp(&self.0)
-    }
-}
-impl PartialOrd for Time {
-    #[inline]
-    fn partial_cmp(&self, other: &Time) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, s: Span) -> Time {
-        Time(NonZeroU64::new(self.0.get().saturating_sub(s.0)).unwrap_or(NonZeroU64::MIN))
+        Time(self.0.saturating_add(s.0))
     }
 }
 impl AddAssign<Span> for Time {
@@ -262,7 +233,7 @@ impl Sub<Span> for Time {
     type Output = Time;
     #[inline]
     fn sub(self, s: Span) -> Time {
-        Time(self.0.saturating_add(s.0))
+        Time(self.0.saturating_sub(s.0))
     }
 }
 impl Add for Span {

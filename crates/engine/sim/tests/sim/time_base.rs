@@ -76,6 +76,14 @@ fn one_at_a_time_each_has_its_own_interval() {
     assert!(last > 5.8 && last < 6.1, "{last}");
 }
 
+#[test]
+fn a_sender_of_datagrams_that_has_not_ended_is_active_until_the_run_ends() {
+    let udp = "[flows.f]\nfrom = \"a\"\nto = \"b\"\nstart = \"1s\"\napp = { kind = \"udp\", rate = \"50kbit/s\", size = 100, duration = \"1s\" }\n";
+    let text =
+        path("duration = \"1500ms\"\nsample = \"0s\"", "{ kind = \"link\", rate = \"1Mbit/s\" }", 1.0, udp);
+    close("until the end", flow(&run(&text), "f").active_s, 0.5, 1e-9);
+}
+
 /// Stages that all flows pass, the last being the limit, and the largest burst that the limit passes, bytes.
 fn limit() -> impl Strategy<Value = (String, f64, f64)> {
     let rate = 200u32..50_000;
