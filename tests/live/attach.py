@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`longfat attach` in front of namespaces and containers: is the path the lab's, and does nothing stay behind?
 
-    sudo python3 tests/live/attach.py LONGFAT SEED [--paths 20] [--kills 200] [--only 3,7] [--out paths.jsonl]
+    sudo python3 tests/live/attach.py LONGFAT SEED [--paths 20] [--kills 200] [--oom-kills 10] [--only 3,7] [--out paths.jsonl]
 
 Draws paths from a seed: policers, shapers and links of 5 to 100 Mbit/s and 1 to 60 ms each way. Each is attached to a Docker
 container, a Podman container or a namespace, in turn (containers where their programs are installed, as the tests have them), and
@@ -9,8 +9,9 @@ an upload passes it three times: TCP by iperf3, a quarter of the paths UDP faste
 run --on kernel` three times; medians are compared, and the round trip of idle pings with the path's delay.
 
 Then `--kills` times: longfat is killed (SIGKILL to all its processes) at a random moment of its start or its work. A ping must
-pass within a second as without a path, and no device may be left. Needs root, iperf3, ip and ping. Exit code 1 if a ping failed
-after a kill, or a device was left.
+pass within a second as without a path, and no device may be left. `--oom-kills` times memory runs out in a control group of
+longfat's, with tcx and with classic filters in turn, and the kernel kills longfat: the same must hold, and no filter may be left.
+Needs root, iperf3, ip, tc and ping. Exit code 1 if a ping failed after a kill, or something was left.
 """
 import argparse, json, math, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
 
@@ -178,12 +179,65 @@ def kills(longfat, ground, count, seed):
     return wrong
 
 
+# Takes more than the control group's limit.
+HOG = "taken = [bytearray(1 << 20) for _ in range(600)]"
+
+
+def memory_group():
+    """A new control group with a limit of 400 MB (cgroup v1 or v2); None without a memory controller."""
+    first, second = pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup")
+    root, limit = (first, "memory.limit_in_bytes") if first.is_dir() else (second, "memory.max")
+    group = root / f"lfattach-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(400 << 20))
+        return group
+    except OSError as e:
+        group.exists() and group.rmdir()
+        print(f"SKIPPED: no control group that limits memory: {e}")
+
+
+def out_of_memory(longfat, ground, count):
+    """Has the kernel kill longfat because memory runs out; returns what was wrong."""
+    wrong, group = [], memory_group()
+    if not group:
+        return wrong
+
+    def enters(score):
+        def enter():
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+            pathlib.Path("/proc/self/oom_score_adj").write_text(str(score))
+        return enter
+
+    def state():
+        return must(*ground.inside, "ip", "-br", "link") + must(*ground.inside, "tc", "qdisc", "show", "dev", "lfnear")
+
+    for i in range(count):
+        before = state()
+        command = [longfat, "attach", ground.target, "--limiter", "policer", "--rate", "10Mbit/s", "--rtt", "200ms"]
+        attached = subprocess.Popen(command + ["--classic"] * (i % 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    preexec_fn=enters(1000))
+        while attached.poll() is None and not any(ms > 150 for ms in ground.ping(1, 1)):
+            pass
+        hog = subprocess.Popen([sys.executable, "-c", HOG], preexec_fn=enters(0), stderr=subprocess.DEVNULL)
+        code = attached.wait()
+        # Classic filters are there until the second process has removed them.
+        times, left = ground.ping(1, 1) or ground.ping(1, 1), state()
+        hog.wait()
+        if code != -signal.SIGKILL or not times or times[0] > 50 or left != before:
+            wrong.append(f"out of memory {i}: code {code}, ping {times}, left {left.split()}")
+    group.rmdir()
+    print(f"killed by the kernel without memory: {count}; wrong: {len(wrong)}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("longfat")
     parser.add_argument("seed")
     parser.add_argument("--paths", type=int, default=20)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--oom-kills", type=int, default=10)
     parser.add_argument("--only", help="numbers of paths, with commas")
     parser.add_argument("--out", help="write each path's figures to this file, one JSON object a line")
     args = parser.parse_args()
@@ -211,7 +265,7 @@ def main():
                         with open(args.out, "a") as out:
                             out.write(json.dumps(d) + "\n")
                 if kind == "netns":
-                    wrong = kills(longfat, ground, args.kills, args.seed)
+                    wrong = kills(longfat, ground, args.kills, args.seed) + out_of_memory(longfat, ground, args.oom_kills)
             finally:
                 ground.close()
     good = [d for d in results if "failed" not in d]

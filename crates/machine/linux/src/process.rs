@@ -250,6 +250,18 @@ pub fn leave_terminal() -> io::Result<()> {
     Ok(())
 }
 
+/// Excludes this process from those that the kernel kills when memory runs out (proc_pid_oom_score_adj(5)).
+/// Without CAP_SYS_RESOURCE it can only give up a raised score, such as a process in a pod may have.
+///
+/// # Errors
+/// Fails if the score stays as it is.
+pub fn survive_out_of_memory() -> io::Result<()> {
+    const SCORE: &str = "/proc/self/oom_score_adj";
+    let raised = || std::fs::read_to_string(SCORE).is_ok_and(|score| !score.starts_with(['-', '0']));
+    std::fs::write(SCORE, "-1000")
+        .or_else(|denied| if raised() { std::fs::write(SCORE, "0") } else { Err(denied) })
+}
+
 /// Returns the resident memory of this process, bytes (proc(5), `statm`).
 pub fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

@@ -150,6 +150,7 @@ fn every_end_puts_it_back() {
     for (signal, code) in [("-TERM", Some(0)), ("-INT", Some(0)), ("-HUP", None), ("-KILL", None)] {
         let mut applied = apply(&site, &["--cc", "bbr", "--measure", "0s"]);
         assert!(is_bbr());
+        applied.is_watched_when_memory_runs_out();
         applied.signal(signal);
         let expected = if code.is_some() { "undone: 2" } else { "longfat: killed; 2" };
         assert!(applied.has_said(expected), "{signal}: {:?}", applied.said);

@@ -296,13 +296,6 @@ fn classic_filters_make_the_same_path() {
     assert_eq!(site.traffic_control(), before);
 }
 
-/// Ids of the watchers of an attached path.
-fn watchers(attached: &Running) -> Vec<String> {
-    let id = attached.child.id().to_string();
-    let listed = Command::new("pgrep").args(["-P", &id, "-f", "attach-watcher"]).output().expect("pgrep");
-    String::from_utf8_lossy(&listed.stdout).lines().map(str::to_string).collect()
-}
-
 #[test]
 fn a_killed_longfat_leaves_no_classic_filter() {
     let Some(site) = Site::new() else { return };
@@ -311,6 +304,7 @@ fn a_killed_longfat_leaves_no_classic_filter() {
         let mut attached = site.attach(&["--rtt", "100ms", "--classic"]);
         assert!(site.ping().is_some_and(|ms| ms >= 100.0));
         assert_ne!(site.traffic_control(), before);
+        attached.is_watched_when_memory_runs_out();
         attached.signal("-KILL");
         // The end of its messages is that of the watcher.
         assert!(attached.has_said("have been removed"), "{:?}", attached.said);
@@ -326,7 +320,7 @@ fn the_next_longfat_removes_classic_filters_of_one_that_was_killed_with_its_watc
     let before = site.traffic_control();
     for method in METHODS {
         let attached = site.attach(&["--rtt", "100ms", "--classic"]);
-        let mut processes = watchers(&attached);
+        let mut processes = attached.children();
         assert_eq!(processes.len(), 1);
         processes.push(attached.child.id().to_string());
         assert!(Command::new("kill").arg("-KILL").args(&processes).status().is_ok_and(|s| s.success()));
@@ -349,8 +343,7 @@ fn longfat_removes_its_classic_filters_without_a_watcher() {
     let Some(site) = Site::new() else { return };
     let before = site.traffic_control();
     let attached = site.attach(&["--rtt", "10ms", "--classic"]);
-    let watchers = watchers(&attached);
-    assert!(Command::new("kill").arg("-KILL").args(&watchers).status().is_ok_and(|s| s.success()));
+    assert!(Command::new("kill").arg("-KILL").args(attached.children()).status().is_ok_and(|s| s.success()));
     attached.signal("-TERM");
     assert_eq!(attached.code(), Some(0));
     assert!(site.is_as_before());

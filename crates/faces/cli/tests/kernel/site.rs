@@ -130,6 +130,8 @@ impl Running {
     pub fn start(command: &str, target: &str, args: &[&str]) -> Running {
         let mut longfat = Command::new(LONGFAT);
         longfat.args([command, target]).args(args).stderr(Stdio::piped()).stdout(Stdio::null());
+        // Raised, so that a process may lower it without CAP_SYS_RESOURCE. Child processes inherit it.
+        fs::write("/proc/self/oom_score_adj", "500").expect("a raised score");
         let mut child = longfat.spawn().expect("longfat");
         let lines = BufReader::new(child.stderr.take().expect("piped"));
         Running { child, lines, said: Vec::new() }
@@ -150,6 +152,26 @@ impl Running {
     pub fn signal(&self, signal: &str) {
         let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(done.is_ok_and(|s| s.success()));
+    }
+
+    /// Ids of its child processes.
+    pub fn children(&self) -> Vec<String> {
+        let listed =
+            Command::new("pgrep").args(["-P", &self.child.id().to_string()]).output().expect("pgrep");
+        String::from_utf8_lossy(&listed.stdout).lines().map(str::to_string).collect()
+    }
+
+    /// Asserts that the kernel kills it before its second process when memory runs out.
+    pub fn is_watched_when_memory_runs_out(&self) {
+        let children = self.children();
+        assert_eq!(children.len(), 1);
+        let score = |id: &str| {
+            let text = fs::read_to_string(format!("/proc/{id}/oom_score_adj")).expect("a process");
+            text.trim().parse::<i32>().expect("a number")
+        };
+        // It lowers its score itself soon after it was started.
+        let own = self.child.id().to_string();
+        assert!(within(Duration::from_secs(5), || score(&children[0]) < score(&own)));
     }
 
     /// Waits for its end, and returns its exit code.

@@ -13,7 +13,7 @@ use crate::LabError;
 use crate::attach::AttachError;
 use kernel_cc::remove_filters;
 use linux::device::tap_namespace;
-use linux::signal;
+use linux::{process, signal};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -74,6 +74,8 @@ impl Drop for Removal<'_> {
 /// Fails if the filters cannot be removed.
 pub fn watch_attached(device: u32, owner: &str) -> Result<(), AttachError> {
     signal::block_all();
+    // It still does its work if it may be killed like longfat.
+    let _ = process::survive_out_of_memory();
     // Nothing is ever written to it.
     let _ = io::stdin().read_to_end(&mut Vec::new());
     // Without its device the namespace has gone, and the filters with it.

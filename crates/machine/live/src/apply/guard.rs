@@ -53,8 +53,9 @@ impl Guard {
 
 /// Waits until longfat has ended, and puts its connections back.
 fn watch(programs: &ApplyPrograms, pipe: &OwnedFd) {
-    // Without a session of its own it still does its work.
+    // Without a session of its own it still does its work, and so it does if it may be killed like longfat.
     let _ = process::leave_terminal();
+    let _ = process::survive_out_of_memory();
     signal::block_all();
     // A program that waits for the end of longfat's input or output must not wait for this process.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
