@@ -128,8 +128,10 @@ pub struct Running {
 
 impl Running {
     pub fn start(command: &str, target: &str, args: &[&str]) -> Running {
-        let mut longfat = Command::new(LONGFAT);
-        longfat.args([command, target]).args(args).stderr(Stdio::piped()).stdout(Stdio::null());
+        // A background job of a shell ignores SIGINT, and so would its child processes.
+        let mut longfat = Command::new("env");
+        longfat.args(["--default-signal=INT", LONGFAT, command, target]).args(args);
+        longfat.stderr(Stdio::piped()).stdout(Stdio::null());
         // Raised, so that a process may lower it without CAP_SYS_RESOURCE. Child processes inherit it.
         fs::write("/proc/self/oom_score_adj", "500").expect("a raised score");
         let mut child = longfat.spawn().expect("longfat");
