@@ -294,30 +294,123 @@ mod tests {
         }
     }
 
+    /// A metric in a query, with the names of its labels that the query uses and the values it compares them
+    /// with. Metrics without braces have no labels here.
+    type Selector<'a> = (&'a str, Vec<(&'a str, Vec<&'a str>)>);
+
+    /// Returns the selectors of a query, such as `name{label="value",label=~"one|other"}`.
+    fn selectors(query: &str) -> Vec<Selector<'_>> {
+        let mut found = Vec::new();
+        for (at, _) in query.match_indices("longfat_watch_") {
+            let name = query[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+            let name = name.unwrap_or_default();
+            let braced = query[at + name.len()..].strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            let matchers = braced.map_or("", |(matchers, _)| matchers).split(',').filter(|m| !m.is_empty());
+            let labels = matchers.map(|matcher| {
+                let (label, value) = matcher.split_once(['=', '!']).expect("a matcher");
+                let value = value.trim_start_matches(['=', '~']).trim_matches('"');
+                (label.trim(), value.split('|').collect())
+            });
+            found.push((name, labels.collect()));
+        }
+        found
+    }
+
+    /// Returns the labels by which a query groups.
+    fn grouping(query: &str) -> impl Iterator<Item = &str> {
+        let lists = ["by (", "by(", "on (", "on("].into_iter().flat_map(move |word| {
+            query.match_indices(word).filter_map(move |(at, _)| query[at + word.len()..].split_once(')'))
+        });
+        lists.flat_map(|(list, _)| list.split(',')).map(str::trim)
+    }
+
+    /// Labels that a scrape adds.
+    const OF_SCRAPE: [&str; 2] = ["instance", "job"];
+
+    /// Checks that the exporter writes each metric, label and label value of a query. Returns its metrics.
+    fn checked(query: &str, text: &str) -> Vec<String> {
+        let selectors = selectors(query);
+        assert!(!selectors.is_empty(), "{query}: no metric");
+        let has = |name: &str, label: &str| {
+            let lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            lines.clone().count() > 0 && lines.clone().all(|line| line.contains(&format!("{label}=\"")))
+        };
+        for (name, labels) in &selectors {
+            let is_written = |line: &str| {
+                line.starts_with(&[name, "{"].concat()) || line.starts_with(&[name, " "].concat())
+            };
+            assert!(text.lines().any(is_written), "{query}: no metric {name}");
+            for (label, values) in labels.iter().filter(|(label, _)| !OF_SCRAPE.contains(label)) {
+                assert!(has(name, label), "{query}: {name} has no label {label}");
+                for value in values.iter().filter(|value| !value.starts_with('$')) {
+                    assert!(text.contains(&format!("{label}=\"{value}\"")), "{query}: no {label} is {value}");
+                }
+            }
+            for label in grouping(query).filter(|label| !OF_SCRAPE.contains(label)) {
+                assert!(has(name, label), "{query}: {name} has no label {label}");
+            }
+        }
+        selectors.into_iter().map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// Replaces what Grafana would: the variables that the dashboard defines, and the interval.
+    fn filled(query: &str, variables: &[&str]) -> String {
+        let known = variables.iter().map(|name| format!("${name}"));
+        let rest = known.fold(query.replace("$__rate_interval", "5m"), |q, name| q.replace(&name, "$"));
+        let unknown = rest.match_indices('$').find(|(at, _)| rest[at + 1..].starts_with(char::is_alphabetic));
+        assert_eq!(unknown, None, "{query}: a variable that is not defined");
+        query.replace("$__rate_interval", "5m")
+    }
+
     #[test]
-    fn every_query_of_the_dashboard_names_a_metric_that_exists() {
+    fn the_exporter_writes_every_metric_and_label_of_the_dashboard() {
         let dashboard: Value =
             serde_json::from_str(include_str!("../../../../../packaging/grafana-watch.json")).expect("JSON");
         let mut queries = Vec::new();
-        texts(&dashboard, "expr", &mut queries);
-        assert!(queries.len() >= 6, "{queries:?}");
+        texts(&dashboard["panels"], "expr", &mut queries);
+        assert!(queries.len() >= 8, "{queries:?}");
+        let mut variables = Vec::new();
+        texts(&dashboard["templating"], "name", &mut variables);
         let mut totals = WatchTotals::default();
         totals.add(&report(vec![connection(Some("curl"), 40.0, false)]));
         let text = totals.text(0);
-        let all: BTreeSet<&str> = names(&text).into_iter().collect();
-        let mut used = BTreeSet::new();
-        for query in queries {
-            let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            let named: Vec<&str> = words.filter(|word| word.starts_with("longfat")).collect();
-            assert!(!named.is_empty(), "{query}");
-            for name in named {
-                assert!(all.contains(name), "{name} in {query}");
-                used.insert(name);
-            }
-        }
+        let filled_in = queries.iter().map(|query| filled(query, &variables));
+        let used: BTreeSet<String> = filled_in.flat_map(|query| checked(&query, &text)).collect();
         // What a user wants to see is in it.
         for metric in METRICS.iter().filter(|m| m.kind == "counter") {
             assert!(used.contains(metric.name), "{} is on no panel", metric.name);
         }
+        // The values of the variable `instance` come from a metric that always exists.
+        let mut sources = Vec::new();
+        texts(&dashboard["templating"], "query", &mut sources);
+        let source = sources.iter().find_map(|q| q.strip_prefix("label_values(")?.split_once(','));
+        let (metric, label) = source.expect("a query of the variable");
+        assert!(WatchTotals::default().text(0).contains(&format!("\n{metric} ")), "{metric}");
+        assert_eq!(label.trim_matches([' ', ')']), "instance");
+        // The data source of each panel and query is the one that the user selects.
+        let mut uids = Vec::new();
+        texts(&dashboard["panels"], "uid", &mut uids);
+        assert!(uids.len() >= 8 && uids.iter().all(|uid| *uid == "${datasource}"), "{uids:?}");
+        assert!(variables.contains(&"datasource") && variables.contains(&"instance"));
+    }
+
+    #[test]
+    fn the_query_in_the_documentation_is_of_metrics_that_exist() {
+        let page = include_str!("../../../../../docs/watch.md");
+        let mut totals = WatchTotals::default();
+        totals.add(&report(vec![connection(Some("curl"), 40.0, false)]));
+        let query = page.split("```\n").find(|block| block.starts_with("rate(")).expect("a query");
+        assert_eq!(checked(query, &totals.text(0)).len(), 2);
+        for metric in METRICS {
+            assert!(page.contains(&format!("| `{}` |", metric.name)), "{} is not in the table", metric.name);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "longfat_watch_connections has no label cause")]
+    fn a_label_that_a_metric_lacks_is_found() {
+        let mut totals = WatchTotals::default();
+        totals.add(&report(vec![connection(Some("curl"), 40.0, false)]));
+        checked("sum by (cause) (longfat_watch_connections{instance=~\"$instance\"})", &totals.text(0));
     }
 }
