@@ -21,7 +21,7 @@ use units::Span;
 
 /// Limits of the tracker's memory for a run of any length, and of the memory of the final diagnosis.
 const LIMITS: TrackerOptions =
-    TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, max_open: 1 << 13, max_tracks: 1_000 };
+    TrackerOptions { idle: Span::from_secs(120), budget: 16 << 20, max_open: 1 << 13, max_tracks: 1_000 };
 
 /// A running watch of packets and sockets.
 pub struct Watch {

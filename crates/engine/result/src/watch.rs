@@ -163,7 +163,7 @@ pub struct WatchedConnection {
     pub ended: bool,
     /// Since the last report.
     pub last_second: Activity,
-    /// The last 60 to 65 seconds, or since the connection was first seen.
+    /// The last 55 to 65 seconds, or since the connection was first seen.
     pub last_minute: Activity,
 }
 
@@ -201,12 +201,4 @@ pub struct WatchReport {
     pub missed_packets: u64,
     /// The connections, those with the most bytes since the last report first.
     pub connections: Vec<WatchedConnection>,
-}
-
-impl WatchReport {
-    /// Keeps the first `max` connections.
-    pub fn truncate(&mut self, max: usize) {
-        self.omitted += self.connections.len().saturating_sub(max) as u64;
-        self.connections.truncate(max);
-    }
 }

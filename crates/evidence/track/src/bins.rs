@@ -175,12 +175,13 @@ impl Bins {
     }
 }
 
-/// Makes room for one more entry, as pushing would, but for no more than `most` in all.
+/// Makes room for one more entry, as pushing would, but for no more than `most` in all. Room grows by half,
+/// not to double: there may be thousands of lists.
 #[inline]
 pub fn grow<T>(list: &mut Vec<T>, most: usize) {
     if list.len() == list.capacity() {
-        let doubled = (2 * list.len()).max(4).min(most.max(list.len() + 1));
-        list.reserve_exact(doubled - list.len());
+        let room = (list.len() + list.len() / 2).max(4).min(most.max(list.len() + 1));
+        list.reserve_exact(room - list.len());
     }
 }
 

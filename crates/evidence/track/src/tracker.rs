@@ -21,8 +21,9 @@ use units::{Span, Time};
 
 /// A connection that both ends have closed may see a few late packets for this long.
 const LINGER: Span = Span::from_secs(5);
-/// A connection that is silent for this long frees the unused capacity of its lists.
-const SHRINK_AFTER: Span = Span::from_secs(1);
+/// A connection that is silent for this long frees the unused capacity of its lists. Connections that send
+/// something every few seconds do not: they would grow them again each time.
+const SHRINK_AFTER: Span = Span::from_secs(5);
 /// If a capture is silent for longer than this, its clock may have been set.
 const MAX_STEADY_SILENCE: Span = Span::from_secs(1);
 
@@ -41,8 +42,8 @@ const SLOTS: u32 = 256;
 const LATEST: Time = Time::from_nanos(i64::MAX as u64);
 
 /// However little memory there is, each direction may keep this many bins and logged packets.
-const MIN_BINS: usize = 32;
-const MIN_LOGGED: usize = 64;
+const MIN_BINS: usize = 16;
+const MIN_LOGGED: usize = 32;
 
 /// Bounds on the tracker's memory.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,9 @@ pub struct Tracker {
     open_bytes: usize,
     /// Bytes of bins and logs of closed tracks.
     closed_bytes: usize,
+    /// Bytes of both above which maintenance is not put off: thousands of connections could grow by several
+    /// times the budget before the next one.
+    overrun: usize,
 }
 
 /// Totals over everything that a tracker has processed.
@@ -161,6 +165,7 @@ impl Tracker {
             has_many_active: cfg!(fuzzing),
             open_bytes: 0,
             closed_bytes: 0,
+            overrun: options.budget,
         }
     }
 
@@ -319,7 +324,7 @@ impl Tracker {
     fn take(&mut self, p: &TcpPacket, fingerprint: u64, fate: ExternalFate) {
         let now = self.clock(p.time);
         self.packets += 1;
-        if self.packets.is_multiple_of(4096) {
+        if self.packets.is_multiple_of(4096) || self.open_bytes + self.closed_bytes > self.overrun {
             self.run_maintenance(now);
         }
         let (key, side) = table::key(p.src, p.dst);
@@ -522,7 +527,7 @@ impl Tracker {
     /// everything fits into the budget.
     fn fit_budget(&mut self) {
         while self.open_bytes + self.closed_bytes > self.options.budget {
-            let Some(limits) = self.smaller_limits() else { return };
+            let Some(limits) = self.smaller_limits() else { break };
             self.limits = limits;
             let mut open_bytes = 0;
             self.table.each(|c| {
@@ -534,6 +539,8 @@ impl Tracker {
             self.closed.iter_mut().for_each(|track| limit(track, limits));
             self.closed_bytes = self.closed.iter().map(bytes).sum();
         }
+        // Where the minimum of each connection is more than the budget, it is exceeded.
+        self.overrun = (self.open_bytes + self.closed_bytes).max(self.options.budget) / 8 * 9;
     }
 
     /// The next smaller limits, or `None` if both are at their minimum.

@@ -324,7 +324,7 @@ impl<'a> Relays<'a> {
         let end = &mut self.ends[i];
         let (Some(sock), Some(diag)) = (&mut end.sock, self.hosts.get_mut(&end.host)) else { return Ok(()) };
         // A closed socket keeps its last counters.
-        let Some(new) = diag.query(sock)?.map(|sock| sock.info) else { return Ok(()) };
+        let Some(new) = diag.query(sock.id())?.map(|sock| sock.info) else { return Ok(()) };
         sock.info = new;
         let flow = &self.plan.flows[self.plan.legs[end.leg].flow];
         if end.is_opener != flow.answers() && new.bytes_acked != end.acked && new.rtt_us > 0 {

@@ -83,7 +83,23 @@ impl SocketMemory {
     }
 }
 
+/// What identifies a socket in a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketId {
+    /// [`Sock::cookie`].
+    pub cookie: u64,
+    /// Address of this end.
+    pub local: SocketAddr,
+    /// Address of the other end.
+    pub remote: SocketAddr,
+}
+
 impl Sock {
+    /// What identifies the socket in a query.
+    pub fn id(&self) -> SocketId {
+        SocketId { cookie: self.cookie, local: self.local, remote: self.remote }
+    }
+
     /// Whether the socket listens.
     pub fn listens(&self) -> bool {
         self.state == TCP_LISTEN
@@ -117,12 +133,17 @@ impl Diag {
     /// Lists all TCP sockets except those in TIME-WAIT; IPv4 over an IPv6 socket is reported with IPv4
     /// addresses.
     pub fn dump(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
+        self.each(&mut |sock| out.push(sock))
+    }
+
+    /// Calls `found` for each socket that [`Diag::dump`] lists, without keeping them.
+    pub fn each(&mut self, found: &mut dyn FnMut(Sock)) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
             self.requests.send(&dump_request(family as u8))?;
             loop {
                 let n = self.requests.recv(&mut self.buffer)?;
                 let bytes = &self.buffer[..n.min(self.buffer.len())];
-                if parse(bytes, out)? {
+                if parse(bytes, found)? {
                     break;
                 }
             }
@@ -132,12 +153,12 @@ impl Diag {
 
     /// Queries one socket; `None` if it is gone. This costs one lookup, whereas a dump walks the kernel's
     /// table.
-    pub fn query(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
-        self.requests.send(&socket_request(sock))?;
+    pub fn query(&mut self, id: SocketId) -> io::Result<Option<Sock>> {
+        self.requests.send(&socket_request(id))?;
         let n = self.requests.recv(&mut self.buffer)?;
-        let mut found = Vec::new();
-        match parse(&self.buffer[..n.min(self.buffer.len())], &mut found) {
-            Ok(_) => Ok(found.pop()),
+        let mut found = None;
+        match parse(&self.buffer[..n.min(self.buffer.len())], &mut |sock| found = Some(sock)) {
+            Ok(_) => Ok(found),
             Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
         }
@@ -147,7 +168,9 @@ impl Diag {
     pub fn ended(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         loop {
             match self.ends.recv(&mut self.buffer) {
-                Ok(n) => parse(&self.buffer[..n.min(self.buffer.len())], out).map(drop)?,
+                Ok(n) => {
+                    parse(&self.buffer[..n.min(self.buffer.len())], &mut |sock| out.push(sock)).map(drop)?
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // Some reports were dropped for lack of buffer space; the values of the last dumps remain.
                 Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => {}
@@ -163,10 +186,8 @@ impl Diag {
 /// # Errors
 /// Fails with the kernel's error from sock_diag(7).
 pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
-    let mut all = Vec::new();
-    Diag::new()?.dump(&mut all)?;
     let mut counts = BTreeMap::new();
-    all.into_iter().for_each(|sock| *counts.entry(sock.cc).or_default() += 1);
+    Diag::new()?.each(&mut |sock| *counts.entry(sock.cc).or_default() += 1)?;
     Ok(counts)
 }
 
@@ -187,7 +208,7 @@ fn dump_request(family: u8) -> Vec<u8> {
 }
 
 /// Builds an `inet_diag_req_v2` for one socket by its addresses and cookie (`inet_diag_sockid`).
-fn socket_request(sock: &Sock) -> Vec<u8> {
+fn socket_request(sock: SocketId) -> Vec<u8> {
     let mut body = [0; 56];
     let family = if sock.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, requested_attributes());
@@ -205,9 +226,9 @@ fn socket_request(sock: &Sock) -> Vec<u8> {
 }
 
 /// Reads the messages of one datagram. Returns whether the dump is complete.
-fn parse(bytes: &[u8], out: &mut Vec<Sock>) -> io::Result<bool> {
+fn parse(bytes: &[u8], found: &mut dyn FnMut(Sock)) -> io::Result<bool> {
     messages(bytes, &mut |kind, message| {
-        out.extend((kind == SOCK_DIAG_BY_FAMILY).then(|| sock(message)).flatten());
+        (kind == SOCK_DIAG_BY_FAMILY).then(|| sock(message)).flatten().into_iter().for_each(&mut *found);
     })
 }
 
@@ -284,7 +305,7 @@ mod tests {
 
     fn parsed(bytes: &[u8]) -> Vec<Sock> {
         let mut out = Vec::new();
-        parse(bytes, &mut out).unwrap();
+        parse(bytes, &mut |sock| out.push(sock)).unwrap();
         out
     }
 
@@ -341,9 +362,9 @@ mod tests {
         let body = [fixed(libc::AF_INET), written(INET_DIAG_INFO, &[0; 248])].concat();
         let whole = [message(SOCK_DIAG_BY_FAMILY, &body), message(NLMSG_DONE, &[0; 4])].concat();
         for n in 0..whole.len() {
-            let _ = parse(&whole[..n], &mut Vec::new());
+            let _ = parse(&whole[..n], &mut |_| {});
         }
-        assert!(parse(&whole, &mut Vec::new()).unwrap());
+        assert!(parse(&whole, &mut |_| {}).unwrap());
         // Invalid lengths: zero, and larger than the data.
         for len in [0u32, 3, 15, u32::MAX] {
             let mut m = whole.clone();
@@ -353,7 +374,7 @@ mod tests {
         let mut v6 = fixed(libc::AF_INET6);
         v6[8] = 0xfe;
         assert!(parsed(&message(SOCK_DIAG_BY_FAMILY, &v6))[0].local.is_ipv6());
-        let error = parse(&message(NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes()), &mut Vec::new());
+        let error = parse(&message(NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes()), &mut |_| {});
         assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EPERM));
     }
 }

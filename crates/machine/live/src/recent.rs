@@ -2,7 +2,7 @@
 //!
 //! All counters are cumulative, so a period is the difference of two readings, however many samples lie
 //! between them or were missed. A connection holds the readings of its last report and of the last minute,
-//! one every [`MARK_INTERVAL`]: some 1.7 kB.
+//! one every [`MARK_INTERVAL`]: some 0.9 kB.
 
 use linux::sock_diag::{Sock, SocketMemory};
 use linux::tcp_info::TcpInfo;
@@ -12,10 +12,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use units::{Span, Time};
 
-/// Length of the long period.
-const MINUTE: Span = Span::from_secs(60);
-/// Interval of the readings that the long period can begin at.
-const MARK_INTERVAL: Span = Span::from_secs(5);
+/// Interval of the readings that the long period can begin at, so it is up to half of this longer or shorter
+/// than a minute.
+const MARK_INTERVAL: Span = Span::from_secs(10);
+/// The long period begins at the newest reading that is at least this old.
+const MIN_MINUTE: Span = Span::from_secs(55);
 
 /// Counters of a socket at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +61,11 @@ impl Reading {
         }
     }
 
+    /// Returns the bytes sent and received from this reading to a later one.
+    fn bytes_until(&self, later: &Reading) -> [u64; 2] {
+        [later.acked.saturating_sub(self.acked), later.received.saturating_sub(self.received)]
+    }
+
     /// Returns what happened from this reading to a later one.
     pub fn until(&self, later: &Reading) -> Activity {
         let seconds = later.at.since(self.at).as_secs_f64();
@@ -75,8 +81,7 @@ impl Reading {
             share(self.waiting, later.waiting),
             share(self.little, later.little),
         );
-        let sent_bytes = later.acked.saturating_sub(self.acked);
-        let received_bytes = later.received.saturating_sub(self.received);
+        let [sent_bytes, received_bytes] = self.bytes_until(later);
         // Bits per second are exact enough.
         let mbps = |bytes: u64| match seconds > 0.0 {
             true => (bytes as f64 * 8.0 / seconds).round() / 1e6,
@@ -141,11 +146,25 @@ impl Recent {
         self.now = Reading::of(sock, sample, at, &self.now);
     }
 
+    /// Bytes sent and received since the last report.
+    pub fn last_bytes(&self) -> [u64; 2] {
+        self.reported.bytes_until(&self.now)
+    }
+
+    /// The reading at which the last minute begins.
+    fn minute(&self) -> &Reading {
+        self.marks.front().unwrap_or(&self.reported)
+    }
+
+    /// Bytes sent and received in the last minute.
+    pub fn minute_bytes(&self) -> [u64; 2] {
+        self.minute().bytes_until(&self.now)
+    }
+
     /// Describes an open connection between these ends since the last report and in the last minute, with the
     /// newest `tcp_info`; without the congestion control.
     pub fn describe(&self, (local, remote): (SocketAddr, SocketAddr), i: &TcpInfo) -> WatchedConnection {
         let ms = |us: u32| f64::from(us) / 1e3;
-        let minute = self.marks.front().unwrap_or(&self.reported);
         WatchedConnection {
             local,
             remote,
@@ -157,7 +176,7 @@ impl Recent {
             receiver_rtt_ms: Some(i.rcv_rtt_us).filter(|us| *us > 0).map(ms),
             ended: false,
             last_second: self.reported.until(&self.now),
-            last_minute: minute.until(&self.now),
+            last_minute: self.minute().until(&self.now),
         }
     }
 
@@ -167,8 +186,7 @@ impl Recent {
         if self.marks.back().is_none_or(|last| self.now.at.since(last.at) >= MARK_INTERVAL) {
             self.marks.push_back(self.now);
         }
-        // The second mark is old enough for the whole minute.
-        while self.marks.get(1).is_some_and(|next| self.now.at.since(next.at) >= MINUTE) {
+        while self.marks.get(1).is_some_and(|next| self.now.at.since(next.at) >= MIN_MINUTE) {
             self.marks.pop_front();
         }
     }
@@ -269,7 +287,7 @@ mod tests {
             recent.add(&now, &sample(&now), at(s));
             let c = describe(&recent, &now.info);
             assert_eq!((c.last_second.seconds, c.last_second.sent_mbps), (1.0, 1.0), "{s}");
-            let expected = if s < 60 { s..=s } else { 60..=65 };
+            let expected = if s < 55 { s..=s } else { 55..=65 };
             assert!(expected.contains(&(c.last_minute.seconds as u64)), "{s}: {}", c.last_minute.seconds);
             assert_eq!(c.last_minute.sent_mbps, 1.0);
             if s == 510 {
@@ -277,7 +295,7 @@ mod tests {
                 assert_eq!(c.last_minute.limit, SenderLimit::Network);
             }
             recent.advance();
-            assert!(recent.marks.len() <= 14);
+            assert!(recent.marks.len() <= 8);
         }
         let c = describe(&recent, &first.info);
         assert_eq!(c.last_minute.limit, SenderLimit::ReceiveWindow);

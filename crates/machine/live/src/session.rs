@@ -4,13 +4,12 @@ use crate::block;
 use crate::filter::LiveFilter;
 use crate::gate::{Gate, HeldPacket};
 use crate::processes::{ProcessTree, SocketOwners, all_sockets, named};
-use crate::sockets::{Keep, Moment, SocketLife, SocketTable};
+use crate::sockets::{Keep, Moment, SocketLife, SocketReport, SocketTable};
 use capture::PcapWriter;
 use linux::packet_ring::{PacketRing, RingSize};
-use linux::sock_diag::{Diag, Sock};
+use linux::sock_diag::{Diag, SocketId};
 use linux::{namespace, poll};
-use result::watch::{Activity, WATCH_SCHEMA, WatchReport};
-use std::cmp::Reverse;
+use result::watch::{WATCH_SCHEMA, WatchReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -75,6 +74,9 @@ pub struct LiveOptions {
     pub write: Option<Box<dyn Write + Send>>,
     /// Receives what the connections did, about once a second.
     pub report: Option<OnReport>,
+    /// Maximum number of connections in a report, those with the most bytes; `None`: all. The others are
+    /// counted.
+    pub top: Option<usize>,
     /// Whether to capture packets and to keep what [`LiveAccount`] holds at the end. Without, memory does
     /// not grow with the duration, and the stream is empty.
     pub keep: bool,
@@ -391,25 +393,19 @@ impl LiveCapture {
             self.next_owners = Instant::now() + OWNERS_INTERVAL.max(cost * COST_SHARE);
         }
         let now = Instant::now();
-        let (mut connections, omitted) = self.table.describe();
-        connections.sort_by_cached_key(|c| {
-            let bytes = |a: &Activity| Reverse(a.sent_bytes + a.received_bytes);
-            (bytes(&c.last_second), bytes(&c.last_minute), c.local, c.remote)
-        });
+        let SocketReport { connections, count, bytes } = self.table.describe(self.options.top);
         let seconds = now.duration_since(self.last_report).as_secs_f64();
-        let mbps = |bytes: fn(&Activity) -> u64| {
-            let sum: u64 = connections.iter().map(|c| bytes(&c.last_second)).sum();
-            (sum as f64 * 8.0 / seconds.max(1e-3)).round() / 1e6
-        };
+        let [sent_mbps, received_mbps] =
+            bytes.map(|bytes| (bytes as f64 * 8.0 / seconds.max(1e-3)).round() / 1e6);
         let report = WatchReport {
             schema: WATCH_SCHEMA.into(),
             at_s: crate::session::now().as_secs_f64(),
             elapsed_s: now.duration_since(self.begin).as_secs_f64(),
             seconds,
-            count: connections.len() as u64 + omitted,
-            sent_mbps: mbps(|a| a.sent_bytes),
-            received_mbps: mbps(|a| a.received_bytes),
-            omitted,
+            count,
+            sent_mbps,
+            received_mbps,
+            omitted: count - connections.len() as u64,
             missed_packets: self.ring.as_mut().map_or(0, PacketRing::drops),
             connections,
         };
@@ -430,12 +426,12 @@ impl LiveCapture {
             return self.dump();
         }
         let at = self.moment();
-        let open: Vec<Sock> = self.table.open().cloned().collect();
-        for sock in open {
-            match self.diag.query(&sock) {
+        let open: Vec<SocketId> = self.table.open().collect();
+        for id in open {
+            match self.diag.query(id) {
                 Ok(Some(again)) => _ = self.table.update(&again, at),
                 Ok(None) => {
-                    let ends = self.table.miss(sock.cookie);
+                    let ends = self.table.miss(id.cookie);
                     self.note_end(ends);
                 }
                 Err(_) => {}
@@ -446,29 +442,25 @@ impl LiveCapture {
 
     /// Samples all wanted sockets: for a process those that its tree holds and those already tracked.
     fn dump(&mut self) {
-        let mut all = Vec::new();
-        if self.diag.dump(&mut all).is_err() {
+        let at = self.moment();
+        let LiveCapture { diag, table, tree, untracked, options, gate, .. } = self;
+        table.begin_pass();
+        let read = diag.each(&mut |sock| {
+            let connects = sock.state != TCP_LISTEN && sock.state != TCP_CLOSE;
+            let wanted = tree.is_none() || untracked.contains(&sock.inode) || table.is_tracked(sock.cookie);
+            if connects
+                && wanted
+                && options.filter.matches(sock.local, sock.remote)
+                && table.update(&sock, at)
+                && let Some(gate) = gate
+            {
+                gate.admit(sock.local, sock.remote);
+            }
+        });
+        if read.is_err() {
             return;
         }
-        let at = self.moment();
-        let mut there = BTreeSet::new();
-        for sock in &all {
-            let connects = sock.state != TCP_LISTEN && sock.state != TCP_CLOSE;
-            let wanted = match &self.tree {
-                Some(_) => self.untracked.contains(&sock.inode) || self.table.is_tracked(sock.cookie),
-                None => true,
-            };
-            if connects && wanted && self.options.filter.matches(sock.local, sock.remote) {
-                there.insert(sock.cookie);
-                if self.table.update(sock, at)
-                    && let Some(gate) = &mut self.gate
-                {
-                    gate.admit(sock.local, sock.remote);
-                }
-            }
-        }
-        let missing: Vec<u64> = self.table.open().map(|s| s.cookie).filter(|c| !there.contains(c)).collect();
-        for cookie in missing {
+        for cookie in self.table.not_reported() {
             let ends = self.table.miss(cookie);
             self.note_end(ends);
         }

@@ -3,10 +3,11 @@
 
 use crate::recent::{Reading, Recent};
 use crate::sample::sample;
-use linux::sock_diag::{Sock, SocketMemory};
+use linux::sock_diag::{Sock, SocketId, SocketMemory};
 use linux::tcp_info::{BbrInfo, TcpInfo};
 use result::diagnosis::SocketSample;
 use result::watch::{SocketProcess, WatchedConnection};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Time;
@@ -15,13 +16,13 @@ use units::Time;
 pub const MAX_SAMPLES: usize = 256;
 /// Minimum number of samples per socket, enough for a start, an end and some between.
 const MIN_SAMPLES: usize = 16;
-/// Maximum number of samples of all sockets: some 10 MB.
-const MAX_TOTAL_SAMPLES: usize = 1 << 17;
+/// Maximum number of samples of all sockets: some 5 MB.
+const MAX_TOTAL_SAMPLES: usize = 1 << 16;
 /// Maximum number of ended sockets to keep.
 pub const MAX_ENDED_SOCKETS: usize = 4096;
 /// Maximum number of sockets that ended since the last report and are in the next one.
 const MAX_ENDED_IN_REPORT: usize = 1 << 15;
-/// Maximum number of open sockets that are in reports: some 60 MB. The others are counted.
+/// Maximum number of open sockets that are in reports: some 60 MB with their states. The others are counted.
 const MAX_IN_REPORT: usize = 1 << 15;
 /// Number of searches after which a socket's process counts as unknown.
 const MAX_SEARCHES: u8 = 2;
@@ -99,8 +100,13 @@ impl SocketLife {
                     i += 1;
                     i % 2 == 1
                 });
+                self.samples.shrink_to(max_samples);
             }
             if max_samples > 0 {
+                // Memory for half as many again at most, because there may be thousands of sockets.
+                if self.samples.len() == self.samples.capacity() {
+                    self.samples.reserve_exact((self.samples.len() / 2).max(4));
+                }
                 self.samples.push(sample);
             }
         }
@@ -113,15 +119,23 @@ impl SocketLife {
 
 /// A socket that is tracked.
 struct Tracked {
-    /// The first report, with the newest inode.
-    sock: Sock,
+    id: SocketId,
+    /// The newest inode that is not 0.
+    inode: u32,
     life: SocketLife,
     recent: Option<Recent>,
+    /// The pass in which it was reported last.
+    pass: u32,
     /// Whether it was gone at the last sampling.
     is_missing: bool,
 }
 
 impl Tracked {
+    fn new(sock: &Sock, recent: Option<Recent>) -> Tracked {
+        let life = SocketLife::new(sock);
+        Tracked { id: sock.id(), inode: sock.inode, life, recent, pass: 0, is_missing: false }
+    }
+
     fn describe(&self) -> Option<WatchedConnection> {
         let life = &self.life;
         let control = Some(life.control.clone()).filter(|name| !name.is_empty());
@@ -131,17 +145,64 @@ impl Tracked {
     }
 }
 
+/// A row of a report before it is written out.
+enum Row<'a> {
+    Open(&'a Tracked, &'a Recent),
+    Ended(&'a WatchedConnection),
+}
+
+impl Row<'_> {
+    /// Bytes sent and received since the last report.
+    fn last_bytes(&self) -> [u64; 2] {
+        match self {
+            Row::Open(_, recent) => recent.last_bytes(),
+            Row::Ended(c) => [c.last_second.sent_bytes, c.last_second.received_bytes],
+        }
+    }
+
+    /// The row's place: most bytes first.
+    fn rank(&self) -> (Reverse<u64>, Reverse<u64>, SocketAddr, SocketAddr) {
+        let (minute, local, remote) = match self {
+            Row::Open(tracked, recent) => {
+                (recent.minute_bytes().iter().sum(), tracked.life.local, tracked.life.remote)
+            }
+            Row::Ended(c) => (c.last_minute.sent_bytes + c.last_minute.received_bytes, c.local, c.remote),
+        };
+        (Reverse(self.last_bytes().iter().sum()), Reverse(minute), local, remote)
+    }
+
+    fn describe(&self) -> Option<WatchedConnection> {
+        match self {
+            Row::Open(tracked, _) => tracked.describe(),
+            Row::Ended(c) => Some((*c).clone()),
+        }
+    }
+}
+
+/// What the sockets did since the last report.
+#[derive(Debug, Default)]
+pub struct SocketReport {
+    /// The connections with the most bytes, most first.
+    pub connections: Vec<WatchedConnection>,
+    /// Number of all connections.
+    pub count: u64,
+    /// Bytes that all of them sent and received.
+    pub bytes: [u64; 2],
+}
+
 /// Sockets that are tracked, and those that have ended.
 #[derive(Default)]
 pub struct SocketTable {
     keep: Keep,
-    open: BTreeMap<u64, Tracked>,
+    open: BTreeMap<u64, Box<Tracked>>,
     ended: Vec<SocketLife>,
     forgotten: u64,
     /// Sockets that ended since the last report, as of their end.
     ended_since_report: Vec<WatchedConnection>,
     /// Number of further such sockets.
     omitted: u64,
+    /// Number of the current pass over all sockets.
+    pass: u32,
     /// Time of the last [`SocketTable::finish_pass`]: sockets that appear later were opened later.
     last_pass: Option<Time>,
 }
@@ -167,17 +228,27 @@ impl SocketTable {
             new = true;
             let first = || first_reading(sock, &sample, now.elapsed, last_pass);
             let recent = keeps_recent.then(|| Recent::new(first()));
-            Tracked { sock: sock.clone(), life: SocketLife::new(sock), recent, is_missing: false }
+            Box::new(Tracked::new(sock, recent))
         });
-        tracked.is_missing = false;
+        (tracked.is_missing, tracked.pass) = (false, self.pass);
         if sock.inode != 0 {
-            tracked.sock.inode = sock.inode;
+            tracked.inode = sock.inode;
         }
         if let Some(recent) = tracked.recent.as_mut().filter(|_| sock.info.reported > 0) {
             recent.add(sock, &sample, now.elapsed);
         }
         tracked.life.add(sock, sample, max_samples);
         new
+    }
+
+    /// Begins a pass in which all existing sockets are reported.
+    pub fn begin_pass(&mut self) {
+        self.pass = self.pass.wrapping_add(1);
+    }
+
+    /// Returns the cookies of the sockets that were not reported in this pass.
+    pub fn not_reported(&self) -> Vec<u64> {
+        self.open.values().filter(|t| t.pass != self.pass).map(|t| t.id.cookie).collect()
     }
 
     /// Records that all existing sockets have been seen.
@@ -202,8 +273,8 @@ impl SocketTable {
             let sample = sample(&sock.info, sock.memory, now.wall);
             let mut recent = Recent::new(first_reading(sock, &sample, now.elapsed, self.last_pass));
             recent.add(sock, &sample, now.elapsed);
-            let life = SocketLife { ended: true, ..SocketLife::new(sock) };
-            let ended = Tracked { sock: sock.clone(), life, recent: Some(recent), is_missing: true };
+            let mut ended = Tracked::new(sock, Some(recent));
+            ended.life.ended = true;
             self.report_end(ended.describe());
         }
         None
@@ -237,19 +308,26 @@ impl SocketTable {
             self.ended.push(tracked.life);
         }
         if self.ended.len() > MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4 {
-            self.ended.select_nth_unstable_by_key(MAX_ENDED_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
+            self.ended.select_nth_unstable_by_key(MAX_ENDED_SOCKETS, |life| Reverse(life.bytes()));
             self.forgotten += (self.ended.len() - MAX_ENDED_SOCKETS) as u64;
             self.ended.truncate(MAX_ENDED_SOCKETS);
         }
         Some(ends)
     }
 
-    /// Describes each socket that is open or has ended since the last report, and returns the number of those
-    /// that were left out.
-    pub fn describe(&self) -> (Vec<WatchedConnection>, u64) {
-        let open: Vec<WatchedConnection> = self.open.values().filter_map(Tracked::describe).collect();
-        let omitted = self.omitted + (self.open.len() - open.len()) as u64;
-        (open.into_iter().chain(self.ended_since_report.iter().cloned()).collect(), omitted)
+    /// Describes the sockets that are open or have ended since the last report: all, or those with the most
+    /// bytes.
+    pub fn describe(&self, max: Option<usize>) -> SocketReport {
+        let open = self.open.values().filter_map(|t| Some(Row::Open(t, t.recent.as_ref()?)));
+        let mut rows: Vec<Row<'_>> = open.chain(self.ended_since_report.iter().map(Row::Ended)).collect();
+        let bytes = rows.iter().map(Row::last_bytes).fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+        if let Some(max) = max.filter(|max| *max < rows.len()) {
+            rows.select_nth_unstable_by_key(max, Row::rank);
+            rows.truncate(max);
+        }
+        rows.sort_by_cached_key(Row::rank);
+        let count = (self.open.len() + self.ended_since_report.len()) as u64 + self.omitted;
+        SocketReport { connections: rows.iter().filter_map(Row::describe).collect(), count, bytes }
     }
 
     /// Begins the time of the next report.
@@ -262,15 +340,15 @@ impl SocketTable {
     /// Whether a socket's process should be searched for.
     pub fn needs_owners(&self) -> bool {
         let unknown = |recent: &Recent| recent.process.is_none() && recent.searches < MAX_SEARCHES;
-        self.open.values().any(|t| t.sock.inode != 0 && t.recent.as_ref().is_some_and(unknown))
+        self.open.values().any(|t| t.inode != 0 && t.recent.as_ref().is_some_and(unknown))
     }
 
     /// Gives sockets their processes; `owner` finds one by a socket's inode.
     pub fn set_owners(&mut self, mut owner: impl FnMut(u32) -> Option<SocketProcess>) {
-        for tracked in self.open.values_mut().filter(|t| t.sock.inode != 0) {
+        for tracked in self.open.values_mut().filter(|t| t.inode != 0) {
             let Some(recent) = &mut tracked.recent else { continue };
             if recent.process.is_none() && recent.searches < MAX_SEARCHES {
-                recent.process = owner(tracked.sock.inode);
+                recent.process = owner(tracked.inode);
                 recent.searches += 1;
             }
         }
@@ -283,12 +361,12 @@ impl SocketTable {
 
     /// Returns the inodes of tracked sockets.
     pub fn inodes(&self) -> impl Iterator<Item = u32> {
-        self.open.values().map(|tracked| tracked.sock.inode)
+        self.open.values().map(|tracked| tracked.inode)
     }
 
-    /// Returns the tracked sockets, as first seen.
-    pub fn open(&self) -> impl Iterator<Item = &Sock> {
-        self.open.values().map(|tracked| &tracked.sock)
+    /// Returns the tracked sockets.
+    pub fn open(&self) -> impl Iterator<Item = SocketId> {
+        self.open.values().map(|tracked| tracked.id)
     }
 
     /// Returns the number of tracked sockets.
@@ -381,12 +459,40 @@ mod tests {
             // Its busy time is longer than it can have been open.
             let old = TcpInfo { busy_us: 9_000_000, ..sock(3, 80).info };
             table.update(&Sock { info: old, ..sock(3, 80) }, at(2 * second));
-            let (all, omitted) = table.describe();
-            assert_eq!(omitted, 0);
-            all.iter().map(|c| c.last_second.sent_bytes).collect::<Vec<_>>()
+            let report = table.describe(None);
+            assert_eq!(report.count, 3);
+            let sent: Vec<u64> = report.connections.iter().map(|c| c.last_second.sent_bytes).collect();
+            assert_eq!(report.bytes, [sent.iter().sum(), 0]);
+            sent
         };
         assert_eq!(sent(false), [1_000, 700, 0]);
         assert_eq!(sent(true), [6_000, 700, 0]);
+    }
+
+    #[test]
+    fn a_short_report_has_the_connections_with_the_most_bytes_and_counts_all() {
+        let mut table = SocketTable::new(Keep { history: false, recent: true }, true);
+        (1..=9).for_each(|i| _ = table.update(&sock(i, 100 * (i % 5)), at(1)));
+        table.record_end(&sock(9, 900), at(2), true);
+        let whole = table.describe(None);
+        assert_eq!((whole.connections.len(), whole.count), (9, 9));
+        for max in [0, 1, 3, 9, 20] {
+            let report = table.describe(Some(max));
+            assert_eq!(report.connections[..], whole.connections[..max.min(9)], "{max}");
+            assert_eq!((report.count, report.bytes), (9, whole.bytes), "{max}");
+        }
+        assert_eq!((whole.bytes, whole.connections[0].ended), ([2_500, 0], true));
+    }
+
+    #[test]
+    fn a_socket_is_missed_in_the_passes_that_do_not_report_it() {
+        let mut table = SocketTable::new(KEEP_ALL, true);
+        table.begin_pass();
+        (1..=3).for_each(|i| _ = table.update(&sock(i, 1), at(1)));
+        assert!(table.not_reported().is_empty());
+        table.begin_pass();
+        table.update(&sock(2, 1), at(2));
+        assert_eq!(table.not_reported(), [1, 3]);
     }
 
     #[test]
@@ -395,17 +501,17 @@ mod tests {
         table.update(&sock(1, 5_000), at(1));
         table.advance();
         table.record_end(&sock(1, 9_000), at(2), true);
-        let (all, _) = table.describe();
+        let all = table.describe(None).connections;
         assert_eq!((all.len(), all[0].ended, all[0].last_second.sent_bytes), (1, true, 4_000));
         table.advance();
-        assert!(table.describe().0.is_empty());
+        assert!(table.describe(None).connections.is_empty());
         assert!(table.finish().0.is_empty(), "no history is kept");
     }
 
     #[test]
     fn a_socket_is_counted_once_however_its_end_is_seen() {
         let sent = |table: &SocketTable| -> u64 {
-            table.describe().0.iter().map(|c| c.last_second.sent_bytes).sum()
+            table.describe(None).connections.iter().map(|c| c.last_second.sent_bytes).sum()
         };
         let keep = Keep { history: false, recent: true };
         let mut table = SocketTable::new(keep, true);
@@ -442,7 +548,8 @@ mod tests {
             });
         }
         assert_eq!(searched, [1, 2, 2]);
-        let names: Vec<_> = table.describe().0.into_iter().map(|c| c.process.map(|p| p.pid)).collect();
+        let names: Vec<_> =
+            table.describe(None).connections.into_iter().map(|c| c.process.map(|p| p.pid)).collect();
         assert_eq!(names, [Some(4711), None, None]);
     }
 }

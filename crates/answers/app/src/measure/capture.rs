@@ -66,6 +66,7 @@ impl TestCapture {
             }),
             write: Some(Box::new(kept.clone())),
             report: None,
+            top: None,
             keep: true,
         };
         let watch = Watch::open(options).map_err(|e| e.to_string())?;

@@ -17,7 +17,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Starts to watch and to listen. Of `options`, `report`, `keep` and `write` are replaced.
+    /// Starts to watch and to listen. Of `options`, `report`, `top`, `keep` and `write` are replaced.
     ///
     /// # Errors
     /// Fails when the address cannot be listened on, or with an error of [`LiveCapture::open`].
@@ -30,7 +30,8 @@ impl Exporter {
             of_reports.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
             true
         };
-        let options = LiveOptions { report: Some(Box::new(on_report)), keep: false, write: None, ..options };
+        let report = Some(Box::new(on_report) as live::OnReport);
+        let options = LiveOptions { report, top: None, keep: false, write: None, ..options };
         let (capture, _) = LiveCapture::open(options).map_err(|e| CommandError::Usage(e.to_string()))?;
         Ok(Exporter { capture, listener, totals })
     }

@@ -47,17 +47,31 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     let time = args.time.map(crate::duration);
     if let Some(address) = args.prometheus {
         let ended = ended(&child, Arc::default());
-        let options =
-            LiveOptions { target, device: None, filter, time, ended, write: None, report: None, keep: false };
+        let options = LiveOptions {
+            target,
+            device: None,
+            filter,
+            time,
+            ended,
+            write: None,
+            report: None,
+            top: None,
+            keep: false,
+        };
         return export(address, options);
     }
     let as_diagnose = as_diagnose(args);
     let mode = live_mode(args)?;
     let written = created(args.write.as_deref())?;
-    let (mut output, report) = LiveOutput::new(mode, args.top, &name);
+    let (mut output, report) = LiveOutput::new(mode, &name);
     let write = match mode {
         LiveArg::View if written.is_none() => Some(Box::new(output.recording()) as Box<dyn Write + Send>),
         _ => writer(written.as_ref())?,
+    };
+    let top = match mode {
+        LiveArg::Lines => Some(1),
+        LiveArg::Json => Some(args.top),
+        LiveArg::Off | LiveArg::View => None,
     };
     let options = LiveOptions {
         target,
@@ -67,6 +81,7 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         ended: ended(&child, output.stop()),
         write,
         report,
+        top,
         keep: true,
     };
     let capture = Watch::open(options)?;
@@ -126,6 +141,7 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
         ended: ended(&SharedChild::default(), Arc::default()),
         write: writer(written.as_ref())?,
         report: None,
+        top: None,
         keep: true,
     };
     let capture = Watch::open(options)?;

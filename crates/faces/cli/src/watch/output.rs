@@ -41,8 +41,6 @@ pub fn live_mode(args: &WatchArgs) -> Result<LiveArg, CliProblem> {
 /// State of the thread that shows reports.
 struct Showing {
     mode: LiveArg,
-    /// Number of connections in a JSON object.
-    top: usize,
     /// Name of what is watched.
     name: String,
     reports: Receiver<WatchReport>,
@@ -63,7 +61,7 @@ pub struct LiveOutput {
 impl LiveOutput {
     /// Creates the output and the function that takes its reports; nothing is shown before
     /// [`LiveOutput::start`].
-    pub fn new(mode: LiveArg, top: usize, name: &str) -> (LiveOutput, Option<OnReport>) {
+    pub fn new(mode: LiveArg, name: &str) -> (LiveOutput, Option<OnReport>) {
         if mode == LiveArg::Off {
             return (LiveOutput::default(), None);
         }
@@ -71,7 +69,7 @@ impl LiveOutput {
         let on_report: OnReport =
             Box::new(move |report| !matches!(sender.try_send(report), Err(TrySendError::Full(_))));
         let recording = Recording::default();
-        let showing = Some(Showing { mode, top, name: name.into(), reports, recording: recording.clone() });
+        let showing = Some(Showing { mode, name: name.into(), reports, recording: recording.clone() });
         (LiveOutput { showing, recording, ..LiveOutput::default() }, Some(on_report))
     }
 
@@ -107,15 +105,14 @@ impl LiveOutput {
 }
 
 /// Shows reports until there are no more.
-fn show(Showing { mode, top, name, reports, recording }: Showing, stop: &AtomicBool) {
+fn show(Showing { mode, name, reports, recording }: Showing, stop: &AtomicBool) {
     let done = match mode {
         LiveArg::Off => Ok(()),
         LiveArg::Lines => reports.iter().filter(|r| r.seconds >= MIN_LINE_S).try_for_each(|report| {
             let line = report::watch::line(&report) + "\n";
             io::stderr().write_all(escape::lines(&line).as_bytes())
         }),
-        LiveArg::Json => reports.iter().try_for_each(|mut report| {
-            report.truncate(top);
+        LiveArg::Json => reports.iter().try_for_each(|report| {
             let line = serde_json::to_string(&report).map_err(io::Error::other)? + "\n";
             let mut out = io::stdout().lock();
             out.write_all(escape::json(&line).as_bytes()).and_then(|()| out.flush())
