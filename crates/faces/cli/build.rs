@@ -20,8 +20,17 @@ use std::process::Command;
 const ROOTS: [(&str, &str); 3] =
     [("crates/faces/cli/", "../../.."), ("crates/faces/pair/", "../../.."), ("python/", "..")];
 /// Files and folders of a crate that are compiled or embedded.
-const CRATE_SOURCES: [&str; 8] =
-    ["src", "assets", "objects", "Cargo.toml", "build.rs", "names.json", "strings.json", "colors.json"];
+const CRATE_SOURCES: [&str; 9] = [
+    "src",
+    "assets",
+    "objects",
+    "Cargo.toml",
+    "build.rs",
+    "names.json",
+    "strings.json",
+    "live.json",
+    "colors.json",
+];
 /// Files and folders of the workspace that are compiled or embedded.
 const WORKSPACE_SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "scenarios", "studies"];
 /// The file that git fills with the commit when it makes an archive.

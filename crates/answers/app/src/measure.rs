@@ -7,11 +7,21 @@
 //! reordering, `capture.rs` diagnoses the captured test connections, `cures.rs` chooses cures and predicts
 //! them, `via.rs` measures the segments of a path, and `segments.rs` says which of them limits it.
 
+/// The text of a key of the table of texts (`report/live.json`) in a language, with `name = value` for each
+/// of its placeholders.
+macro_rules! say {
+    ($lang:expr, $key:expr $(, $name:ident = $value:expr)* $(,)?) => {
+        ::report::say($lang, $key, &[$((stringify!($name), &*$value.to_string())),*])
+    };
+}
+
 mod compare;
 mod expect;
 mod fault;
 mod file;
 mod headline;
+#[cfg(test)]
+mod languages;
 mod model;
 mod page;
 mod segments;

@@ -11,7 +11,8 @@ use crate::CommandError;
 use capture::CaptureReader;
 use diagnosis::socket::{SocketFacts, diagnose_sockets_alone};
 use live::{LiveAccount, LiveCapture, PacketSource, SocketLife};
-pub use live::{LiveFilter, LiveOptions, LiveTarget, OnReport, Restorer, terminate};
+pub use live::{LiveFilter, LiveOptions, LiveTarget, NoPackets, OnReport, Restorer, terminate};
+use report::{Lang, say};
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use std::net::SocketAddr;
@@ -34,7 +35,7 @@ pub struct Watched {
     /// The diagnosis of the connections.
     pub diagnosis: Diagnosis,
     /// Why no packets could be captured; `None` where they were.
-    pub without_packets: Option<String>,
+    pub without_packets: Option<NoPackets>,
     /// Number of sockets that were watched.
     pub sockets: usize,
     /// Why the capture file is incomplete, if one was to be written.
@@ -53,7 +54,7 @@ impl Watch {
     }
 
     /// Returns why no packets are captured; `None` where they are.
-    pub fn without_packets(&self) -> Option<String> {
+    pub fn without_packets(&self) -> Option<NoPackets> {
         match &self.account.lock().unwrap_or_else(PoisonError::into_inner).packets {
             PacketSource::Ring => None,
             PacketSource::Nowhere(why) => Some(why.clone()),
@@ -111,6 +112,15 @@ impl Watch {
         };
         let (sockets, write_error) = (account.sockets.len(), account.write_error);
         Ok(Watched { diagnosis, without_packets, sockets, write_error })
+    }
+}
+
+/// Says why there are no packets, as a part of a sentence.
+pub fn why_without_packets(why: &NoPackets, lang: Lang) -> String {
+    match why {
+        NoPackets::Unwanted => say(lang, "watch.no-packets.unwanted", &[]),
+        NoPackets::NotPermitted => say(lang, "watch.no-packets.not-permitted", &[]),
+        NoPackets::NoRing(error) => say(lang, "watch.no-packets.no-ring", &[("error", error)]),
     }
 }
 

@@ -33,7 +33,7 @@ pub use figures::GroupBy;
 pub use page::{PageData, PlainPage, Shown, packed, page, page_data};
 pub use print::wrap;
 pub use story::headline;
-pub use strings::Lang;
+pub use strings::{Lang, say, word};
 pub use style::{Grouping, Style, Tone};
 pub use table::{Table, TableCell, TableColumn};
 pub use trust::{deaths_of, distrust, distrust_of, distrust_sentence};

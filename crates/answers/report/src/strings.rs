@@ -1,13 +1,14 @@
-//! The texts of plots and pages in English and Chinese: the table `strings.json`, which the page reads too,
-//! and `names.json` with the common names of elements, queues and congestion controls, which
-//! `tests/report/names.rs` generates from their registries.
+//! The texts of plots and pages in English and Chinese: the table `strings.json`, which the page reads too;
+//! `live.json` with the texts of `longfat watch` and `longfat measure`; and `names.json` with the common
+//! names of elements, queues and congestion controls, which `tests/report/names.rs` generates from their
+//! registries.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// A language of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Lang {
@@ -39,9 +40,10 @@ fn table() -> &'static BTreeMap<String, Translation> {
     static TABLE: OnceLock<BTreeMap<String, Translation>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let read = |text| -> BTreeMap<String, Translation> {
-            serde_json::from_str(text).expect("strings.json and names.json are tables of strings")
+            serde_json::from_str(text).expect("strings.json, live.json and names.json are tables of strings")
         };
         let mut all = read(include_str!("../strings.json"));
+        all.extend(read(include_str!("../live.json")));
         all.extend(read(include_str!("../names.json")));
         all
     })
@@ -61,7 +63,24 @@ pub(crate) fn find(key: &str, lang: Lang) -> Option<&'static str> {
 /// # Panics
 /// Panics if the table has no such key.
 pub(crate) fn text(key: &str, lang: Lang) -> &'static str {
-    find(key, lang).unwrap_or_else(|| panic!("strings.json has no {key}"))
+    find(key, lang).unwrap_or_else(|| panic!("strings.json and live.json have no {key}"))
+}
+
+/// The text of `key`, which has no placeholders, in the table of `longfat watch` and `longfat measure`.
+///
+/// # Panics
+/// Panics if the table has no such key.
+pub fn word(lang: Lang, key: &str) -> &'static str {
+    text(key, lang)
+}
+
+/// The text of `key` in the table of `longfat watch` and `longfat measure`, with each `{name}` replaced by
+/// its value.
+///
+/// # Panics
+/// Panics if the table has no such key.
+pub fn say(lang: Lang, key: &str, values: &[(&str, &str)]) -> String {
+    fill(key, lang, values)
 }
 
 /// The text of `key` with each `{name}` replaced by its value.

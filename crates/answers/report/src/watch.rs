@@ -3,6 +3,7 @@
 //! Names of processes and of congestion controls come from outside, so they are escaped here.
 
 use crate::number::{count, millis, percent, short};
+use crate::strings::{Lang, fill, text};
 use result::watch::{Activity, SenderLimit, WatchReport, WatchedConnection, main_limit};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -52,15 +53,16 @@ impl WatchOrder {
     ];
 
     /// The name that the view shows.
-    pub fn name(self) -> &'static str {
-        match self {
-            WatchOrder::Rate => "rate",
-            WatchOrder::Rtt => "RTT",
-            WatchOrder::Retransmitted => "retransmitted",
-            WatchOrder::Cwnd => "cwnd",
-            WatchOrder::Process => "process",
-            WatchOrder::Peer => "peer",
-        }
+    pub fn name(self, lang: Lang) -> &'static str {
+        let key = match self {
+            WatchOrder::Rate => "watch.order.rate",
+            WatchOrder::Rtt => "watch.order.rtt",
+            WatchOrder::Retransmitted => "watch.order.retransmitted",
+            WatchOrder::Cwnd => "watch.order.cwnd",
+            WatchOrder::Process => "watch.order.process",
+            WatchOrder::Peer => "watch.order.peer",
+        };
+        text(key, lang)
     }
 }
 
@@ -94,27 +96,16 @@ pub struct WatchRow {
     pub limits: [Option<(SenderLimit, f64)>; 2],
 }
 
-/// Returns a limit in words; `brief` ones have at most nine letters.
-pub fn limit_words(limit: SenderLimit, brief: bool) -> &'static str {
-    match (limit, brief) {
-        (SenderLimit::ReceiveWindow, false) => "receive window",
-        (SenderLimit::ReceiveWindow, true) => "window",
-        (SenderLimit::SendBuffer, false) => "send buffer",
-        (SenderLimit::SendBuffer, true) => "buffer",
-        (SenderLimit::Application, false) => "application",
-        (SenderLimit::Application, true) => "app",
-        (SenderLimit::Network, _) => "network",
-        (SenderLimit::OtherEnd, false) => "the other end",
-        (SenderLimit::OtherEnd, true) => "other end",
-        (SenderLimit::Idle, _) => "idle",
-        (SenderLimit::Unknown, _) => "unknown",
-    }
+/// Returns a limit in words; `brief` ones are at most nine columns wide.
+pub fn limit_words(limit: SenderLimit, brief: bool, lang: Lang) -> &'static str {
+    let key = format!("watch.limit.{}", limit.name());
+    if brief { text(&format!("{key}.brief"), lang) } else { text(&key, lang) }
 }
 
 /// Returns a limit with its share of the time, where that says something: `receive window 97 %`, `network`.
-pub fn limit_text(limit: Option<(SenderLimit, f64)>, brief: bool) -> String {
+pub fn limit_text(limit: Option<(SenderLimit, f64)>, brief: bool, lang: Lang) -> String {
     let Some((limit, share)) = limit else { return "–".into() };
-    let words = limit_words(limit, brief);
+    let words = limit_words(limit, brief, lang);
     let whole = matches!(limit, SenderLimit::OtherEnd | SenderLimit::Idle | SenderLimit::Unknown);
     match (whole || share >= 0.995, brief) {
         (true, _) => words.into(),
@@ -130,54 +121,66 @@ pub fn rate(mbps: f64) -> String {
 
 /// Returns the line of one second: the total, and the busiest connection with what limits it. Without a line
 /// end.
-pub fn line(report: &WatchReport) -> String {
+pub fn line(report: &WatchReport, lang: Lang) -> String {
     let total = match report.count {
-        0 => "no connections".to_string(),
-        n => format!(
-            "{n} connection{}: sent {}, received {} Mbit/s",
-            if n == 1 { "" } else { "s" },
-            short(report.sent_mbps),
-            short(report.received_mbps)
-        ),
+        0 => text("watch.line.none", lang).to_string(),
+        n => {
+            let [sent, received] = [report.sent_mbps, report.received_mbps].map(short);
+            let values = [("connections", &number_of(n, lang)), ("sent", &sent), ("received", &received)];
+            fill("watch.line.total", lang, &values.map(|(name, value)| (name, value.as_str())))
+        }
     };
     let mut line = format!("{:>5.0} s  {total}", report.elapsed_s);
     if let Some(c) = report.connections.first()
         && c.last_second.sent_mbps.max(c.last_second.received_mbps) >= MIN_SHOWN_MBPS
     {
-        line += &busiest(c);
+        line += &busiest(c, lang);
     }
     if report.missed_packets > 0 {
-        line += &format!("; {} packets were not read in time", report.missed_packets);
+        line += &fill("watch.line.missed", lang, &[("n", &report.missed_packets.to_string())]);
     }
     line
 }
 
+/// `1 connection`, `2 connections`.
+pub fn number_of(connections: u64, lang: Lang) -> String {
+    match connections {
+        1 => text("watch.connections.one", lang).into(),
+        n => fill("watch.connections", lang, &[("n", &n.to_string())]),
+    }
+}
+
 /// Returns the part of a line about a connection.
-fn busiest(c: &WatchedConnection) -> String {
-    let process = c.process.as_ref().map_or("unknown process".into(), |p| print::escape::value(&p.name));
+fn busiest(c: &WatchedConnection, lang: Lang) -> String {
+    let unknown = || text("watch.line.process", lang).into();
+    let process = c.process.as_ref().map_or_else(unknown, |p| print::escape::value(&p.name));
     let a = &c.last_second;
     let receives = a.received_bytes > a.sent_bytes;
     let (arrow, mbps) = if receives { ("<-", a.received_mbps) } else { ("->", a.sent_mbps) };
     let mut parts = vec![format!("{} Mbit/s", short(mbps))];
-    if let Some(rtt) = c.rtt_of_busier_direction() {
-        let least = c.min_rtt_ms.filter(|_| !receives).map(|ms| format!(" (min {})", millis(ms)));
-        parts.push(format!("RTT {} ms{}", millis(rtt), least.unwrap_or_default()));
+    if let Some(rtt) = c.rtt_of_busier_direction().map(millis) {
+        parts.push(match c.min_rtt_ms.filter(|_| !receives) {
+            Some(min) => fill("watch.line.rtt.min", lang, &[("ms", &rtt), ("min", &millis(min))]),
+            None => fill("watch.line.rtt", lang, &[("ms", &rtt)]),
+        });
     }
     if let Some(share) = a.retransmitted_share().filter(|_| !receives) {
-        parts.push(format!("retransmitted {} %", percent(share)));
+        parts.push(fill("watch.line.retransmitted", lang, &[("share", &percent(share))]));
     }
     if let Some(cwnd) = c.cwnd_packets.filter(|_| !receives) {
         parts.push(format!("cwnd {cwnd}"));
     }
     parts.push(match main_limit(&a.seconds_of_limits()) {
-        Some((SenderLimit::OtherEnd, _)) => "the sender at the other end decides".into(),
-        limit => format!("limit: {}", limit_text(limit, false)),
+        Some((SenderLimit::OtherEnd, _)) => text("watch.line.other-end", lang).into(),
+        limit => fill("watch.line.limit", lang, &[("limit", &limit_text(limit, false, lang))]),
     });
-    format!(" | {process} {arrow} {}: {}", c.remote, parts.join(", "))
+    let (remote, parts) = (c.remote.to_string(), parts.join(text("watch.line.comma", lang)));
+    let values = [("process", &process[..]), ("arrow", arrow), ("remote", &remote), ("parts", &parts)];
+    fill("watch.line.busiest", lang, &values)
 }
 
 /// Returns the rows of the view.
-pub fn rows(report: &WatchReport, groups: WatchGroups, order: WatchOrder) -> Vec<WatchRow> {
+pub fn rows(report: &WatchReport, groups: WatchGroups, order: WatchOrder, lang: Lang) -> Vec<WatchRow> {
     let mut grouped: BTreeMap<String, Vec<&WatchedConnection>> = BTreeMap::new();
     let mut all: Vec<Summed> = match groups {
         WatchGroups::None => report.connections.iter().map(|c| Summed::of(&[c])).collect(),
@@ -193,7 +196,7 @@ pub fn rows(report: &WatchReport, groups: WatchGroups, order: WatchOrder) -> Vec
         }
     };
     all.sort_by(|a, b| a.compare(b, order));
-    all.iter().map(|summed| summed.row(groups)).collect()
+    all.iter().map(|summed| summed.row(groups, lang)).collect()
 }
 
 /// Returns the process's name, escaped.
@@ -259,13 +262,18 @@ impl<'a> Summed<'a> {
         by_order.then(falling(rate(self), rate(other))).then_with(|| peer(first).cmp(&peer(others)))
     }
 
-    fn row(&self, groups: WatchGroups) -> WatchRow {
+    fn row(&self, groups: WatchGroups, lang: Lang) -> WatchRow {
         let Some(first) = self.all.first() else { return WatchRow::default() };
         let n = self.all.len();
-        let number = format!("{n} connection{}", if n == 1 { "" } else { "s" });
+        let number = number_of(n as u64, lang);
         let [connection, peer] = match groups {
             WatchGroups::None => [
-                format!("{} -> {}{}", first.local, first.remote, if first.ended { " (ended)" } else { "" }),
+                format!(
+                    "{} -> {}{}",
+                    first.local,
+                    first.remote,
+                    if first.ended { text("watch.ended", lang) } else { "" }
+                ),
                 first.remote.to_string(),
             ],
             WatchGroups::Process => [number.clone(), number],
@@ -279,7 +287,7 @@ impl<'a> Summed<'a> {
             let first = values.next().flatten();
             first.filter(|first| values.all(|other| other.as_ref() == Some(first)))
         };
-        let several = if n > 1 { "several" } else { "–" };
+        let several = if n > 1 { text("watch.several", lang) } else { "–" };
         let receives = self.received_mbps > self.sent_mbps;
         let rtt = [self.rtt_ms, self.min_rtt_ms].map(|ms| ms.map_or("–".into(), millis));
         WatchRow {
@@ -366,12 +374,12 @@ mod tests {
     fn a_line_names_the_busiest_connection_and_its_limit() {
         let c = connection(40_001, "py\x1b[2Jthon", 16.1, SenderLimit::ReceiveWindow);
         assert_eq!(
-            line(&report(vec![c])),
+            line(&report(vec![c]), Lang::En),
             "   12 s  1 connection: sent 16.1, received 0 Mbit/s | py\\u{1b}[2Jthon -> 10.0.0.2:5201: 16.1 Mbit/s, \
              RTT 40 ms (min 38), retransmitted 0.50 %, cwnd 56, limit: receive window 97 %"
         );
         let c = connection(40_001, "curl", 5.0, SenderLimit::OtherEnd);
-        let got = line(&WatchReport { missed_packets: 7, ..report(vec![c]) });
+        let got = line(&WatchReport { missed_packets: 7, ..report(vec![c]) }, Lang::En);
         assert!(
             got.ends_with(
                 " | curl <- 10.0.0.2:5201: 5.00 Mbit/s, RTT 77 ms, the sender at the other end decides; \
@@ -379,9 +387,9 @@ mod tests {
             ),
             "{got}"
         );
-        assert_eq!(line(&report(vec![])), "   12 s  no connections");
+        assert_eq!(line(&report(vec![]), Lang::En), "   12 s  no connections");
         let idle = connection(40_001, "sshd", 0.0, SenderLimit::Idle);
-        assert_eq!(line(&report(vec![idle])), "   12 s  1 connection: sent 0, received 0 Mbit/s");
+        assert_eq!(line(&report(vec![idle]), Lang::En), "   12 s  1 connection: sent 0, received 0 Mbit/s");
     }
 
     #[test]
@@ -391,35 +399,56 @@ mod tests {
             connection(40_002, "a", 1.0, SenderLimit::Network),
             connection(40_001, "a", 2.0, SenderLimit::ReceiveWindow),
         ]);
-        let sent =
-            |groups, order| rows(&all, groups, order).into_iter().map(|row| row.sent).collect::<Vec<_>>();
+        let english = |groups, order| rows(&all, groups, order, Lang::En);
+        let sent = |groups, order| english(groups, order).into_iter().map(|row| row.sent).collect::<Vec<_>>();
         assert_eq!(sent(WatchGroups::None, WatchOrder::Rate), ["4.00", "2.00", "1.00"]);
         assert_eq!(sent(WatchGroups::None, WatchOrder::Retransmitted), ["4.00", "1.00", "2.00"]);
         assert_eq!(sent(WatchGroups::None, WatchOrder::Process), ["2.00", "1.00", "4.00"]);
         assert_eq!(sent(WatchGroups::None, WatchOrder::Peer), ["2.00", "1.00", "4.00"]);
         assert_eq!(sent(WatchGroups::Process, WatchOrder::Process), ["3.00", "4.00"]);
         assert_eq!(sent(WatchGroups::Peer, WatchOrder::Rtt), ["7.00"]);
-        let row = &rows(&all, WatchGroups::Process, WatchOrder::Process)[0];
+        let row = &english(WatchGroups::Process, WatchOrder::Process)[0];
         assert_eq!((row.process.as_str(), row.connection.as_str()), ("a", "2 connections"));
         assert_eq!(
             (row.rtt.as_str(), row.retransmitted.as_str(), row.rate.as_str()),
             ("40/38", "0.75", "3.00↑")
         );
-        assert_eq!(limit_text(row.limits[0], false), "network 52 %");
-        let row = &rows(&all, WatchGroups::Peer, WatchOrder::Rate)[0];
+        assert_eq!(limit_text(row.limits[0], false, Lang::En), "network 52 %");
+        let row = &english(WatchGroups::Peer, WatchOrder::Rate)[0];
         assert_eq!((row.process.as_str(), row.peer.as_str()), ("several", "10.0.0.2 (3)"));
-        let row = &rows(&all, WatchGroups::None, WatchOrder::Cwnd)[0];
+        let row = &english(WatchGroups::None, WatchOrder::Cwnd)[0];
         assert_eq!(row.connection, "10.0.0.1:40003 -> 10.0.0.2:5201");
-        assert_eq!([limit_text(row.limits[0], true), limit_text(None, true)], ["network", "–"]);
+        assert_eq!(
+            [limit_text(row.limits[0], true, Lang::En), limit_text(None, true, Lang::En)],
+            ["network", "–"]
+        );
     }
 
     #[test]
     fn brief_words_fit_their_column_and_each_limit_has_its_own() {
-        let brief = SenderLimit::ALL.map(|limit| limit_text(Some((limit, 0.944)), true));
-        assert!(brief.iter().all(|text| text.chars().count() <= 10), "{brief:?}");
-        let mut words = SenderLimit::ALL.map(|limit| limit_words(limit, false)).to_vec();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), SenderLimit::ALL.len());
+        for lang in [Lang::En, Lang::Zh] {
+            let brief = SenderLimit::ALL.map(|limit| limit_text(Some((limit, 0.944)), true, lang));
+            assert!(
+                brief.iter().all(|text| unicode_width::UnicodeWidthStr::width(text.as_str()) <= 10),
+                "{brief:?}"
+            );
+            let mut words = SenderLimit::ALL.map(|limit| limit_words(limit, false, lang)).to_vec();
+            words.sort_unstable();
+            words.dedup();
+            assert_eq!(words.len(), SenderLimit::ALL.len());
+        }
+    }
+
+    #[test]
+    fn a_line_in_chinese_has_no_english_words_but_names_and_units() {
+        let c = connection(40_001, "rsync", 16.1, SenderLimit::ReceiveWindow);
+        let got = line(&WatchReport { missed_packets: 7, ..report(vec![c]) }, Lang::Zh);
+        assert_eq!(
+            got,
+            "   12 s  1 个连接：发送 16.1，接收 0 Mbit/s | rsync -> 10.0.0.2:5201：16.1 Mbit/s，RTT 40 ms（最小 38），\
+             重传 0.50 %，cwnd 56，受限于接收窗口 97 %；有 7 个数据包未能及时读取"
+        );
+        let c = connection(40_001, "curl", 5.0, SenderLimit::OtherEnd);
+        assert!(line(&report(vec![c]), Lang::Zh).ends_with("RTT 77 ms，速率由对端的发送方决定"));
     }
 }

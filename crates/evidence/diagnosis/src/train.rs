@@ -77,6 +77,10 @@ pub enum TrainDoubt {
 }
 
 impl TrainDoubt {
+    /// All reasons.
+    pub const ALL: [TrainDoubt; 4] =
+        [TrainDoubt::TooFew, TrainDoubt::NoRate, TrainDoubt::TooShort, TrainDoubt::Jitter];
+
     /// Says why the train does not decide, as the end of a sentence.
     pub fn text(self) -> &'static str {
         match self {

@@ -42,6 +42,7 @@ mod linux {
             quick: args.quick,
             cures: !args.no_cures,
             iperf3: args.iperf3,
+            lang: args.lang.into(),
         };
         lab::catch_interrupts();
         let is_series = args.every.is_some() || args.repeat.is_some_and(|n| n > 1);
@@ -183,14 +184,15 @@ mod linux {
         };
         let (mut runs, mut files) = (Vec::new(), Vec::new());
         let mut done = |run: SeriesRun| -> Result<(), CliProblem> {
-            let shown = line(&run);
+            let shown = line(&run, args.lang.into());
             match args.every.is_some() && !args.json {
                 true => crate::print(&shown)?,
                 false => eprint_escaped!("{shown}"),
             }
             runs.push(run);
             if let Some(dir) = &args.out {
-                files = write_series(dir, &MeasurementSeries::of(runs.clone()))?;
+                let series = MeasurementSeries::of(runs.clone()).in_language(args.lang.into());
+                files = write_series(dir, &series)?;
             }
             Ok(())
         };
@@ -201,7 +203,8 @@ mod linux {
         if args.every.is_some() && !args.json {
             crate::print("\n")?;
         }
-        Ok(Some(Finished { series: MeasurementSeries::of(runs), files, is_single: false }))
+        let series = MeasurementSeries::of(runs).in_language(args.lang.into());
+        Ok(Some(Finished { series, files, is_single: false }))
     }
 
     /// Writes a series so far. Returns the files besides measurement.json.

@@ -26,5 +26,7 @@ pub use filter::{LiveFilter, MAX_TERMS};
 pub use linux::privilege::keep_only_inspection_capabilities;
 pub use linux::process::terminate;
 pub use linux::terminal::Restorer;
-pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, OnReport, PacketSource};
+pub use session::{
+    LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, NoPackets, OnReport, PacketSource,
+};
 pub use sockets::{MAX_ENDED_SOCKETS, MAX_SAMPLES, SocketLife};

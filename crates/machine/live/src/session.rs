@@ -120,9 +120,19 @@ pub enum PacketSource {
     /// A ring shared with the kernel.
     #[default]
     Ring,
-    /// No packets, with the reason: the user may not capture (CAP_NET_RAW), the kernel provides no ring, or
-    /// none were wanted.
-    Nowhere(String),
+    /// No packets, with the reason.
+    Nowhere(NoPackets),
+}
+
+/// Why there are no packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoPackets {
+    /// None were wanted.
+    Unwanted,
+    /// The user may not capture.
+    NotPermitted,
+    /// The kernel provides no ring, with its error.
+    NoRing(String),
 }
 
 /// Results of a capture, other than its packets; complete when the stream has ended.
@@ -172,7 +182,7 @@ pub struct LiveCapture {
 
 /// Resources opened in the watched namespace.
 struct Opened {
-    ring: Result<PacketRing, String>,
+    ring: Result<PacketRing, NoPackets>,
     diag: Diag,
 }
 
@@ -182,12 +192,10 @@ fn open(device: Option<&str>, filter: &LiveFilter, keep: bool) -> Result<Opened,
         Some(name) => linux::device::index(name).map_err(|e| LiveError::Device(name.into(), e))?,
     };
     let ring = match keep {
-        false => Err("no packets are wanted".into()),
+        false => Err(NoPackets::Unwanted),
         true => PacketRing::new(&filter.program(), index, RING).map_err(|e| match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                "this user may not capture packets (missing CAP_NET_RAW)".into()
-            }
-            _ => format!("the kernel provides no packet ring: {e}"),
+            io::ErrorKind::PermissionDenied => NoPackets::NotPermitted,
+            _ => NoPackets::NoRing(e.to_string()),
         }),
     };
     Ok(Opened { ring, diag: Diag::new().map_err(LiveError::Sockets)? })

@@ -1,7 +1,7 @@
 //! Captures a test connection's own packets and diagnoses it, as `longfat watch` does.
 
 use super::model::{Direction, TestVerdict};
-use crate::watch::{LiveFilter, LiveOptions, LiveTarget, Watch, Watched};
+use crate::watch::{LiveFilter, LiveOptions, LiveTarget, NoPackets, Watch, Watched, why_without_packets};
 use report::{Lang, diagnosis::headlines};
 use result::diagnosis::SURE;
 use result::{Diagnosis, FlowDiagnosis};
@@ -19,6 +19,24 @@ pub struct TestCapture {
     thread: JoinHandle<Option<Watched>>,
     ended: Arc<AtomicBool>,
     kept: KeptBytes,
+}
+
+/// Why a test connection is not captured.
+pub enum NoCapture {
+    /// There are no packets.
+    NoPackets(NoPackets),
+    /// The watch cannot begin.
+    Failed(String),
+}
+
+impl NoCapture {
+    /// The reason as a part of a sentence.
+    pub fn text(&self, lang: Lang) -> String {
+        match self {
+            NoCapture::NoPackets(why) => why_without_packets(why, lang),
+            NoCapture::Failed(why) => why.clone(),
+        }
+    }
 }
 
 /// A finished capture.
@@ -51,10 +69,11 @@ impl TestCapture {
     ///
     /// # Errors
     /// Fails with the reason why this user cannot capture.
-    pub fn start(server: SocketAddr) -> Result<TestCapture, String> {
+    pub fn start(server: SocketAddr) -> Result<TestCapture, NoCapture> {
         let ended = Arc::new(AtomicBool::new(false));
         let kept = KeptBytes::default();
-        let filter: LiveFilter = format!("host {} port {}", server.ip(), server.port()).parse()?;
+        let filter: LiveFilter =
+            format!("host {} port {}", server.ip(), server.port()).parse().map_err(NoCapture::Failed)?;
         let options = LiveOptions {
             target: LiveTarget::Host,
             device: None,
@@ -69,9 +88,9 @@ impl TestCapture {
             top: None,
             keep: true,
         };
-        let watch = Watch::open(options).map_err(|e| e.to_string())?;
+        let watch = Watch::open(options).map_err(|e| NoCapture::Failed(e.to_string()))?;
         if let Some(why) = watch.without_packets() {
-            return Err(why);
+            return Err(NoCapture::NoPackets(why));
         }
         let thread = std::thread::spawn(move || watch.diagnosed("measure", None).ok());
         Ok(TestCapture { thread, ended, kept })
@@ -99,14 +118,19 @@ pub fn test_flow(captured: &Captured, server: SocketAddr, direction: Direction) 
     flows.max_by_key(|f| f.measures.bytes)
 }
 
-/// Returns the verdict of the test's flow.
-pub fn verdict(captured: &Captured, server: SocketAddr, direction: Direction) -> Option<TestVerdict> {
+/// Returns the verdict of the test's flow, with its sentence in a language.
+pub fn verdict(
+    captured: &Captured,
+    server: SocketAddr,
+    direction: Direction,
+    lang: Lang,
+) -> Option<TestVerdict> {
     let flow = test_flow(captured, server, direction)?;
     let share = flow.causes.iter().find(|c| c.cause == flow.cause).map_or(0.0, |c| c.share);
     let mut alone = captured.diagnosis.clone();
     alone.flows.retain(|f| f.id == flow.id);
     alone.udp_flows.clear();
-    let headline = headlines(&alone, Lang::En).into_iter().next().unwrap_or_default();
+    let headline = headlines(&alone, lang).into_iter().next().unwrap_or_default();
     let limiter = flow.limiter.and_then(|i| captured.diagnosis.limiters.get(i));
     let limiter =
         limiter.filter(|l| l.confidence >= SURE && l.rate_range_mbps.is_none()).map(|l| l.rate_mbps);

@@ -4,7 +4,7 @@ use super::headline::{limit, treatment};
 use super::model::{Direction, Measurement};
 use super::series::{MeasurementSeries, quantities};
 use print::{three_digits as digits, wrap};
-use report::{PlainPage, Style, Table};
+use report::{Lang, PlainPage, Style, Table, word};
 use result::{Estimate, Measure, difference, significant};
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ const MAX_NAMED: usize = 3;
 pub struct MeasurementComparison {
     /// Name and version of this format.
     pub schema: &'static str,
+    /// Language of the sentences.
+    pub lang: Lang,
     /// One sentence: what changed.
     pub headline: String,
     /// Other differences: limits, MTU, treatment of codepoints. They are not statistical.
@@ -80,35 +82,37 @@ pub fn compare(before: &MeasurementSeries, after: &MeasurementSeries) -> Measure
     for (q, named) in quantities.iter_mut().filter(|q| q.p.is_some()).zip(named) {
         q.changed = Some(named);
     }
-    let headline = headline(&quantities);
+    let lang = after.lang;
+    let headline = headline(&quantities, lang);
     let facts = facts(before, after);
-    MeasurementComparison { schema: COMPARISON_SCHEMA, headline, facts, quantities }
+    MeasurementComparison { schema: COMPARISON_SCHEMA, lang, headline, facts, quantities }
 }
 
-fn headline(all: &[ComparedQuantity]) -> String {
+fn headline(all: &[ComparedQuantity], lang: Lang) -> String {
     let mut known: Vec<&ComparedQuantity> = all.iter().filter(|q| q.changed.is_some()).collect();
     if all.is_empty() {
-        return "Cannot compare: the measurements have no quantity in common.".into();
+        return say!(lang, "measure.compare.nothing");
     }
     if known.is_empty() {
-        return "Cannot tell a change from chance: a side has a single measurement. Measure with --repeat 5."
-            .into();
+        return say!(lang, "measure.compare.single");
     }
     known.retain(|q| q.changed == Some(true));
     known.sort_by(|a, b| size(b).total_cmp(&size(a)));
     if known.is_empty() {
-        return format!("Nothing changed beyond the spread, of {} quantities.", all.len());
+        return say!(lang, "measure.compare.same", n = all.len());
     }
     let named = known.iter().take(MAX_NAMED).map(|q| {
         let [from, to] = q.means.map(|e| digits(e.mean));
         let unit = if q.unit.is_empty() { String::new() } else { format!(" {}", q.unit) };
-        format!("{} from {from} to {to}{unit}{}", q.name, if q.better { "" } else { " (worse)" })
+        let key = if q.better { "measure.compare.change" } else { "measure.compare.change.worse" };
+        say!(lang, key, name = q.name, from = from, to = to, unit = unit)
     });
     let more = match known.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
-        n => format!(", and {n} more"),
+        n => say!(lang, "measure.compare.more", n = n),
     };
-    format!("Changed beyond the spread: {}{more}.", named.collect::<Vec<_>>().join(", "))
+    let changes = named.collect::<Vec<_>>().join(word(lang, "measure.comma"));
+    say!(lang, "measure.compare.changed", changes = changes, more = more)
 }
 
 /// The size of a change as a factor, always at least 1.
@@ -121,17 +125,20 @@ fn size(q: &ComparedQuantity) -> f64 {
 /// Differences of the typical measurements that are not numbers with a spread.
 fn facts(before: &MeasurementSeries, after: &MeasurementSeries) -> Vec<String> {
     let (Some(a), Some(b)) = (before.typical(), after.typical()) else { return Vec::new() };
-    let mut facts = Vec::new();
+    let (mut facts, lang) = (Vec::new(), after.lang);
+    let changed = |d: Direction, before: String, after: String| {
+        say!(lang, "measure.compare.before-after", direction = d.word(lang), before = before, after = after)
+    };
     for d in Direction::BOTH {
         if let (Some(one), Some(other)) = (before.limiter(d), after.limiter(d))
             && one.kind != other.kind
         {
-            facts.push(format!("{}: {} before, {} after", d.name(), limit(one), limit(other)));
+            facts.push(changed(d, limit(one, lang), limit(other, lang)));
         }
         if let (Some(one), Some(other)) = (&a.direction(d).path, &b.direction(d).path) {
-            let [was, is] = [treatment(one), treatment(other)];
+            let [was, is] = [treatment(one, lang), treatment(other, lang)];
             if was != is {
-                facts.push(format!("{}: {was} before, {is} after", d.name()));
+                facts.push(changed(d, was, is));
             }
         }
     }
@@ -158,27 +165,26 @@ impl MeasurementComparison {
 
     /// The comparison as an HTML page.
     pub fn page(&self) -> String {
-        let mut page = PlainPage::new("Before and after", &self.headline);
+        let lang = self.lang;
+        let mut page = PlainPage::in_language(word(lang, "measure.compare.title"), &self.headline, lang);
         self.facts.iter().for_each(|fact| page.text(fact));
         page.table(&self.table());
-        page.note(
-            "Means with their 95 % confidence intervals. A quantity is called changed by Welch's t test with Holm's method at \
-             5 % over all quantities.",
-        );
+        page.note(word(lang, "measure.compare.note"));
         page.html()
     }
 
     fn table(&self) -> Table<'static> {
+        let lang = self.lang;
         let row = |q: &ComparedQuantity| {
             let mean = |i: usize| match q.n[i] {
                 1 => digits(q.means[i].mean),
                 _ => format!("{} ± {}", digits(q.means[i].mean), digits(q.means[i].ci95)),
             };
             let verdict = match (q.changed, q.better) {
-                (None, _) => "cannot tell",
+                (None, _) => word(lang, "measure.compare.unknown"),
                 (Some(false), _) => "-",
-                (Some(true), true) => "better",
-                (Some(true), false) => "worse",
+                (Some(true), true) => word(lang, "measure.compare.better"),
+                (Some(true), false) => word(lang, "measure.compare.worse"),
             };
             let name = if q.unit.is_empty() { q.name.clone() } else { format!("{}, {}", q.name, q.unit) };
             let n = if q.n[0] == q.n[1] { q.n[0].to_string() } else { format!("{}, {}", q.n[0], q.n[1]) };
@@ -186,13 +192,13 @@ impl MeasurementComparison {
         };
         let rows: Vec<Vec<String>> = self.quantities.iter().map(row).collect();
         let heads = [
-            ("quantity", None),
-            ("n", Some("")),
-            ("before", Some("")),
-            ("after", Some("")),
-            ("changed", None),
+            ("measure.head.quantity", None),
+            ("measure.head.n", Some("")),
+            ("measure.head.before", Some("")),
+            ("measure.head.after", Some("")),
+            ("measure.head.changed", None),
         ];
-        Table::filled(&heads, &rows)
+        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
     }
 }
 

@@ -16,6 +16,7 @@ use path::policer::Policer;
 use path::queue::fifo::Fifo;
 use path::shaper::Shaper;
 use path::{QueueConfig, Stage};
+use report::Lang;
 use result::{Change, sender};
 use scenario::Scenario;
 use std::io::Cursor;
@@ -146,7 +147,7 @@ pub struct Predictions {
 
 /// Fits a scenario to the captured upload and predicts the goodput with each candidate. `limiter` is what the
 /// trains found: it replaces the limit of the fitted scenario, which one connection shows less exactly, or
-/// not at all. `capacity_mbps` is what a known limit leaves to TCP.
+/// not at all. `capacity_mbps` is what a known limit leaves to TCP. The reason is in the given language.
 ///
 /// # Errors
 /// Fails with the reason why there is no prediction.
@@ -156,13 +157,14 @@ pub fn predict(
     test: &StreamTest,
     limiter: Option<&Limiter>,
     capacity_mbps: Option<f64>,
-    all: &[Candidate],
+    (all, lang): (&[Candidate], Lang),
 ) -> Result<Predictions, String> {
     if captured.pcap.is_empty() {
-        return Err("the capture is too large to keep".into());
+        return Err(say!(lang, "measure.prediction.too-large"));
     }
     // Of the connections to the server only that of the test.
-    let flow = test_flow(captured, server, Direction::Up).ok_or("the capture lacks the upload")?;
+    let flow = test_flow(captured, server, Direction::Up)
+        .ok_or_else(|| say!(lang, "measure.prediction.no-upload"))?;
     let port = flow.from.rsplit(':').next().and_then(|port| port.parse().ok());
     let only = PacketFilter { ports: port.into_iter().collect(), ..PacketFilter::default() };
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(captured.pcap.clone())), "upload");
@@ -190,7 +192,8 @@ pub fn predict(
     let candidates = || all.iter().map(|c| &c.options);
     let scenarios: Option<Vec<Scenario>> =
         std::iter::once(&StreamOptions::default()).chain(candidates()).map(with).collect();
-    let mut scenarios = scenarios.ok_or_else(|| format!("the simulator has no {}", test.control))?;
+    let mut scenarios =
+        scenarios.ok_or_else(|| say!(lang, "measure.prediction.no-control", control = test.control))?;
     // Where the capture shows no limit, the fitted link is faster than the upload by a fixed factor. What
     // fills that link would fill a faster one too.
     if made.fit.limiter == "none" && !has_limit {
@@ -202,10 +205,10 @@ pub fn predict(
         results.iter().map(|r| r.total_goodput_mbps).sum::<f64>() / results.len().max(1) as f64
     };
     let mut goodputs = runs.iter().map(mean);
-    let as_is = goodputs.next().ok_or("nothing was simulated")?;
+    let as_is = goodputs.next().ok_or_else(|| say!(lang, "measure.prediction.nothing"))?;
     if (as_is / test.goodput_mbps - 1.0).abs() > MAX_MISFIT {
         let [predicted, measured] = [as_is, test.goodput_mbps].map(print::three_digits);
-        return Err(format!("the fitted scenario carries {predicted} Mbit/s where {measured} were measured"));
+        return Err(say!(lang, "measure.prediction.misfit", predicted = predicted, measured = measured));
     }
     let goodputs: Vec<f64> = goodputs.collect();
     let (cures, faster) = goodputs.split_at(all.len().min(goodputs.len()));
@@ -213,9 +216,7 @@ pub fn predict(
         cures.iter().find(|mbps| capacity_mbps.is_some_and(|most| **mbps > OVERSHOOT * most))
     {
         let mbps = print::three_digits(*too_much);
-        return Err(format!(
-            "the fitted scenario lacks the limit that was measured: it carries {mbps} Mbit/s"
-        ));
+        return Err(say!(lang, "measure.prediction.no-limit", mbps = mbps));
     }
     let known = |(i, mbps): (usize, &f64)| {
         let depends = faster.get(i).is_some_and(|faster| faster / mbps > MAX_LINK_GAIN);

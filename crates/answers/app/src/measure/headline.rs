@@ -1,9 +1,12 @@
 //! The headline and the facts of a measurement.
 
 use super::fault::{Fault, added_by, fault, helps};
-use super::model::{Cure, Direction, Limiter, LimiterFound, Marks, MeasuredPath, Measurement, StreamTest};
+use super::model::{
+    Cure, Direction, Limiter, LimiterFound, Marks, MeasuredPath, Measurement, StreamTest, cure_title,
+};
+use diagnosis::train::TrainDoubt;
 use print::three_digits as digits;
-use report::{Lang, advice};
+use report::{Lang, advice, word};
 use result::Cause;
 use result::diagnosis::{SURE, UNDECIDED};
 
@@ -12,20 +15,16 @@ const LARGEST_PROBE: u32 = 9000;
 
 /// Returns one sentence on what is wrong and what to do.
 pub fn headline(m: &Measurement) -> String {
+    let lang = m.lang;
     if m.test("up").is_none() {
-        return "The measurement was stopped before its first result.".into();
+        return say!(lang, "measure.headline.stopped");
     }
     if let Some(direction) = Direction::BOTH.into_iter().find(|d| m.has_black_hole(*d)) {
         let mtu = m.direction(direction).path.as_ref().and_then(|p| p.mtu).unwrap_or_default();
-        let what = format!(
-            "The {} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass",
-            direction.load()
-        );
+        let what = say!(lang, "measure.headline.black-hole", load = direction.load(lang), mtu = mtu);
         return match advised(m).filter(|_| direction == Direction::Up) {
-            Some(cure) => {
-                format!("{what}. {}: {} Mbit/s measured.", cure.test.name, digits(cure.test.goodput_mbps))
-            }
-            None => format!("{what}."),
+            Some(cure) => cured(&what, cure_title(&cure.change, lang), cure, lang),
+            None => say!(lang, "measure.headline.alone", what = what),
         };
     }
     let (up, down) = (fault(m, Direction::Up), fault(m, Direction::Down));
@@ -37,60 +36,64 @@ pub fn headline(m: &Measurement) -> String {
     }
     match up {
         Some(Fault::Slow { is, could_be }) => {
-            let what = format!("{}: {} of {} Mbit/s", cause(m), digits(is), digits(could_be));
+            let what = say!(
+                lang,
+                "measure.headline.slow",
+                what = cause(m),
+                is = digits(is),
+                could = digits(could_be)
+            );
             match advised(m) {
-                Some(cure) => {
-                    format!(
-                        "{what}. {}: {} Mbit/s measured.",
-                        what_to_do(cure),
-                        digits(cure.test.goodput_mbps)
-                    )
-                }
-                None if m.cures.is_empty() => format!("{what}."),
-                None => format!("{what}. No cure that was tried helps."),
+                Some(cure) => cured(&what, what_to_do(cure, lang), cure, lang),
+                None if m.cures.is_empty() => say!(lang, "measure.headline.alone", what = what),
+                None => say!(lang, "measure.headline.no-cure", what = what),
             }
         }
         Some(Fault::Delayed { added_ms }) => {
-            let what = format!("A queue adds {} ms to every round trip during uploads", digits(added_ms));
+            let what = say!(lang, "measure.headline.delayed", ms = digits(added_ms));
             match advised(m).and_then(|cure| Some((cure, added_by(cure, m)?))) {
-                Some((cure, left)) => {
-                    format!("{what}. {}: {} measured.", what_to_do(cure), milliseconds(left))
-                }
-                None => format!("{what}."),
+                Some((cure, left)) => say!(
+                    lang,
+                    "measure.headline.cured-delay",
+                    what = what,
+                    cure = what_to_do(cure, lang),
+                    ms = milliseconds(left, lang)
+                ),
+                None => say!(lang, "measure.headline.alone", what = what),
             }
         }
         None => download(m, down),
     }
 }
 
+/// Returns a headline that ends with a cure and what was measured with it.
+fn cured(what: &str, advice: String, cure: &Cure, lang: Lang) -> String {
+    let mbps = digits(cure.test.goodput_mbps);
+    say!(lang, "measure.headline.cured", what = what, cure = advice, mbps = mbps)
+}
+
 /// Returns the headline where the upload has no certain fault.
 fn download(m: &Measurement, fault: Option<Fault>) -> String {
+    let lang = m.lang;
     match fault {
         Some(Fault::Slow { is, could_be }) => {
             let what = match &m.down.limiter {
                 Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) => {
-                    format!("A policer of {} Mbit/s drops the download's bursts", digits(*rate))
+                    say!(lang, "measure.headline.download-policed", rate = digits(*rate))
                 }
-                _ => "One download does not fill the path".into(),
+                _ => say!(lang, "measure.headline.download-unfilled"),
             };
-            format!(
-                "{what}: {} of {} Mbit/s, which only the far end can change.",
-                digits(is),
-                digits(could_be)
-            )
+            let (is, could) = (digits(is), digits(could_be));
+            say!(lang, "measure.headline.download-slow", what = what, is = is, could = could)
         }
-        Some(Fault::Delayed { added_ms }) => format!(
-            "The upload is fine; a queue adds {} ms to every round trip during downloads.",
-            digits(added_ms)
-        ),
+        Some(Fault::Delayed { added_ms }) => {
+            say!(lang, "measure.headline.download-delayed", ms = digits(added_ms))
+        }
         None => {
             let [up, down] = ["up", "down"].map(|n| m.test(n).map_or(0.0, |t| t.goodput_mbps)).map(digits);
-            let rates = format!("{up} Mbit/s up and {down} Mbit/s down");
             match m.limit_mbps(Direction::Up) {
-                Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
-                None => {
-                    format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.")
-                }
+                Some(_) => say!(lang, "measure.headline.fine", up = up, down = down),
+                None => say!(lang, "measure.headline.probably-fine", up = up, down = down),
             }
         }
     }
@@ -98,34 +101,38 @@ fn download(m: &Measurement, fault: Option<Fault>) -> String {
 
 /// Names the cause of a slow upload, with its doubt first.
 fn cause(m: &Measurement) -> String {
+    let lang = m.lang;
     let limiter = m.up.limiter.as_ref();
     if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = limiter {
-        return format!("A policer of {} Mbit/s drops the upload's bursts", digits(*rate));
+        return say!(lang, "measure.cause.policer", rate = digits(*rate));
     }
     match &m.up.verdict {
-        Some(v) if v.confidence >= SURE => words(v.cause).into(),
-        Some(v) if v.confidence >= UNDECIDED => format!("Probably: {}", words(v.cause)),
+        Some(v) if v.confidence >= SURE => words(v.cause, lang).into(),
+        Some(v) if v.confidence >= UNDECIDED => {
+            say!(lang, "measure.cause.probably", cause = words(v.cause, lang))
+        }
         _ => match m.limit_mbps(Direction::Up) {
-            Some(rate) => format!("The upload leaves a limit of {} Mbit/s unused", digits(rate)),
-            None => "One connection does not fill the path upwards".into(),
+            Some(rate) => say!(lang, "measure.cause.unused", rate = digits(rate)),
+            None => say!(lang, "measure.cause.unfilled"),
         },
     }
 }
 
 /// Says what a cause does to the upload.
-fn words(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Policed => "A policer drops the upload's packets",
-        Cause::RandomLoss => "Losses that no queue or limit explains slow the upload",
-        Cause::ReceiveWindow | Cause::ReceiverStalled => "The receiver's window limits the upload",
-        Cause::SendBuffer => "This host's send buffer limits the upload",
-        Cause::Congestion => "Losses at a short queue slow the upload",
-        Cause::SlowStart => "The upload spends its time in slow start",
-        Cause::Bottleneck | Cause::Shaped => "A full link limits the upload",
-        Cause::Outage => "Outages interrupt the upload",
-        Cause::AckPath => "The ACKs' path slows the upload",
-        _ => "The upload is slow",
-    }
+fn words(cause: Cause, lang: Lang) -> &'static str {
+    let key = match cause {
+        Cause::Policed => "measure.cause.policed",
+        Cause::RandomLoss => "measure.cause.random-loss",
+        Cause::ReceiveWindow | Cause::ReceiverStalled => "measure.cause.window",
+        Cause::SendBuffer => "measure.cause.send-buffer",
+        Cause::Congestion => "measure.cause.congestion",
+        Cause::SlowStart => "measure.cause.slow-start",
+        Cause::Bottleneck | Cause::Shaped => "measure.cause.link",
+        Cause::Outage => "measure.cause.outage",
+        Cause::AckPath => "measure.cause.ack-path",
+        _ => "measure.cause.other",
+    };
+    word(lang, key)
 }
 
 /// Returns the cure that the headline advises: the best one, if it helps.
@@ -134,29 +141,33 @@ pub fn advised(m: &Measurement) -> Option<&Cure> {
 }
 
 /// Formats a delay; below a millisecond the echoes' own variation is larger.
-fn milliseconds(ms: f64) -> String {
-    if ms < 1.0 { "under 1 ms".into() } else { format!("{} ms", digits(ms)) }
+fn milliseconds(ms: f64, lang: Lang) -> String {
+    if ms < 1.0 { say!(lang, "measure.under-1-ms") } else { say!(lang, "measure.ms", ms = digits(ms)) }
 }
 
 /// The advice to apply a cure, as the begin of a sentence.
-fn what_to_do(cure: &Cure) -> String {
-    advice(std::slice::from_ref(&cure.change), Lang::En)
+fn what_to_do(cure: &Cure, lang: Lang) -> String {
+    advice(std::slice::from_ref(&cure.change), lang)
 }
 
 /// Returns what the headline rests on, a sentence each.
 pub fn facts(m: &Measurement) -> Vec<String> {
+    let lang = m.lang;
+    let of_direction =
+        |d: Direction, text: String| say!(lang, "measure.colon", what = d.word(lang), text = text);
     let mut facts = Vec::new();
     if let Some(idle) = &m.idle {
-        facts.push(format!(
-            "idle RTT min {} ms, median {} ms; {:.1} % of {} echoes lost",
-            digits(idle.rtt_min_ms),
-            digits(idle.rtt_p50_ms),
-            100.0 * idle.lost_share,
-            idle.sent
+        facts.push(say!(
+            lang,
+            "measure.fact.idle",
+            min = digits(idle.rtt_min_ms),
+            median = digits(idle.rtt_p50_ms),
+            lost = format!("{:.1}", 100.0 * idle.lost_share),
+            sent = idle.sent
         ));
     }
     for d in Direction::BOTH {
-        facts.extend(m.direction(d).limiter.as_ref().map(|l| format!("{}: {}", d.name(), limit(l))));
+        facts.extend(m.direction(d).limiter.as_ref().map(|l| of_direction(d, limit(l, lang))));
     }
     if !m.cures.is_empty()
         && let Some(up) = m.test("up")
@@ -165,108 +176,138 @@ pub fn facts(m: &Measurement) -> Vec<String> {
     }
     for d in Direction::BOTH {
         let verdict = m.direction(d).verdict.as_ref();
-        facts.extend(verdict.map(|v| format!("{}, from its packets: {}", d.load(), v.headline)));
+        let load = d.load(lang);
+        facts.extend(verdict.map(|v| say!(lang, "measure.fact.packets", load = load, headline = v.headline)));
     }
     for d in Direction::BOTH {
         facts.extend(m.test(d.several()).and_then(|t| responsiveness(m, t)));
     }
     for d in Direction::BOTH {
         let Some(path) = &m.direction(d).path else { continue };
-        let reordered = path.reordered_share.filter(|share| *share > 0.0);
-        let reordered =
-            reordered.map_or(String::new(), |share| format!("; {:.2} % reordered", 100.0 * share));
-        facts.push(format!("{}: {}{reordered}", d.name(), treatment(path)));
+        let reordered = path.reordered_share.filter(|share| *share > 0.0).map_or(String::new(), |share| {
+            say!(lang, "measure.fact.reordered", share = format!("{:.2}", 100.0 * share))
+        });
+        facts.push(of_direction(d, treatment(path, lang) + &reordered));
     }
     facts
 }
 
 /// Describes a limit.
-pub fn limit(l: &Limiter) -> String {
+pub fn limit(l: &Limiter, lang: Lang) -> String {
     let rate = digits(l.rate_mbps.unwrap_or_default());
     let kilobytes = |bytes: Option<f64>| digits(bytes.unwrap_or_default() / 1e3);
+    let queue = || match l.queue_full {
+        Some(true) => say!(lang, "measure.limit.queue", kb = kilobytes(l.queue_bytes)),
+        _ => say!(lang, "measure.limit.queue.least", kb = kilobytes(l.queue_bytes)),
+    };
+    let bucket = kilobytes(l.bucket_bytes);
     match l.kind {
-        LimiterFound::Policer => {
-            format!("a policer of {rate} Mbit/s with a bucket of {} kB", kilobytes(l.bucket_bytes))
+        LimiterFound::Policer => say!(lang, "measure.limit.policer", rate = rate, bucket = bucket),
+        LimiterFound::Shaper => {
+            say!(lang, "measure.limit.shaper", rate = rate, bucket = bucket, queue = queue())
         }
-        LimiterFound::Shaper => format!(
-            "a shaper of {rate} Mbit/s with a bucket of {} kB and a queue of {}{} kB",
-            kilobytes(l.bucket_bytes),
-            if l.queue_full == Some(true) { "" } else { "at least " },
-            kilobytes(l.queue_bytes)
-        ),
-        LimiterFound::Link => format!(
-            "a link of {rate} Mbit/s with a queue of {}{} kB",
-            if l.queue_full == Some(true) { "" } else { "at least " },
-            kilobytes(l.queue_bytes)
-        ),
-        LimiterFound::None => format!("no limit below {rate} Mbit/s"),
+        LimiterFound::Link => say!(lang, "measure.limit.link", rate = rate, queue = queue()),
+        LimiterFound::None => say!(lang, "measure.limit.none", rate = rate),
         LimiterFound::Unknown => {
-            format!("cannot tell what limits the rate: {}", l.why_unknown.as_deref().unwrap_or_default())
+            let why = l.why_unknown.as_deref().unwrap_or_default();
+            say!(lang, "measure.limit.unknown", why = doubt(why, lang))
         }
     }
 }
 
+/// Returns the reason why trains do not decide, which a measurement has in English, in another language.
+fn doubt(why: &str, lang: Lang) -> String {
+    let known = TrainDoubt::ALL.into_iter().find(|doubt| doubt.text() == why);
+    let key = known.map(|doubt| match doubt {
+        TrainDoubt::TooFew => "measure.doubt.too-few",
+        TrainDoubt::NoRate => "measure.doubt.no-rate",
+        TrainDoubt::TooShort => "measure.doubt.too-short",
+        TrainDoubt::Jitter => "measure.doubt.jitter",
+    });
+    key.map_or(why, |key| word(lang, key)).into()
+}
+
 /// Compares the cures with the upload as it is.
 fn comparison(m: &Measurement, up: &StreamTest) -> String {
-    let predicted = |p: Option<f64>| p.map_or(String::new(), |p| format!(" ({} predicted)", digits(p)));
+    let lang = m.lang;
+    let predicted =
+        |p: Option<f64>| p.map_or(String::new(), |p| say!(lang, "measure.fact.predicted", mbps = digits(p)));
     let lost = |t: &StreamTest| match t.retransmitted_share {
-        share if share >= 0.001 => format!(" with {} % retransmitted", digits(100.0 * share)),
+        share if share >= 0.001 => say!(lang, "measure.fact.retransmitted", share = digits(100.0 * share)),
         _ => String::new(),
     };
-    let one = |title: &str, t: &StreamTest, p: Option<f64>| {
-        format!("{title} {} Mbit/s{}{}", digits(t.goodput_mbps), predicted(p), lost(t))
+    let one = |title: String, t: &StreamTest, p: Option<f64>| {
+        let mbps = digits(t.goodput_mbps);
+        say!(
+            lang,
+            "measure.fact.goodput",
+            title = title,
+            mbps = mbps,
+            predicted = predicted(p),
+            lost = lost(t)
+        )
     };
     let is_predicted = m.cures.iter().find_map(|c| Some(c.predicted_mbps()?[0]));
-    let as_is = one(&format!("upload as it is ({})", up.control), up, is_predicted);
-    let cures = m.cures.iter().map(|c| one(&c.test.name, &c.test, c.predicted_mbps().map(|[_, with]| with)));
-    std::iter::once(as_is).chain(cures).collect::<Vec<_>>().join("; ")
+    let as_is = one(say!(lang, "measure.fact.as-is", control = up.control), up, is_predicted);
+    let cures = m
+        .cures
+        .iter()
+        .map(|c| one(cure_title(&c.change, lang), &c.test, c.predicted_mbps().map(|[_, with]| with)));
+    std::iter::once(as_is).chain(cures).collect::<Vec<_>>().join(word(lang, "measure.joined"))
 }
 
 /// Describes delay under load. The grade is that of the delay which load adds.
 fn responsiveness(m: &Measurement, test: &StreamTest) -> Option<String> {
     let (loaded, idle) = (test.loaded.as_ref()?, m.idle.as_ref()?);
     let added = (loaded.rtt_p50_ms - idle.rtt_p50_ms).max(0.0);
-    Some(format!(
-        "{}: {:.0} round trips per minute under load, {} added to a round trip: {}",
-        test.direction.name(),
-        test.round_trips_per_minute?,
-        milliseconds(added),
-        grade(added)
+    Some(say!(
+        m.lang,
+        "measure.fact.responsiveness",
+        direction = test.direction.word(m.lang),
+        rpm = format!("{:.0}", test.round_trips_per_minute?),
+        added = milliseconds(added, m.lang),
+        grade = grade(added, m.lang)
     ))
 }
 
 /// Grades the delay that load adds to a round trip, ms.
-pub fn grade(added_ms: f64) -> &'static str {
-    match added_ms {
-        ms if ms < 5.0 => "excellent, games and calls do not notice",
-        ms if ms < 30.0 => "good, calls do not notice",
-        ms if ms < 100.0 => "fair, games suffer",
-        ms if ms < 300.0 => "poor, calls suffer",
-        _ => "bad, everything feels slow",
-    }
+fn grade(added_ms: f64, lang: Lang) -> &'static str {
+    let key = match added_ms {
+        ms if ms < 5.0 => "measure.grade.1",
+        ms if ms < 30.0 => "measure.grade.2",
+        ms if ms < 100.0 => "measure.grade.3",
+        ms if ms < 300.0 => "measure.grade.4",
+        _ => "measure.grade.5",
+    };
+    word(lang, key)
 }
 
 /// Describes what passes in a direction: MTU, ECN and DSCP.
-pub fn treatment(path: &MeasuredPath) -> String {
-    let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| {
-        format!("path MTU {mtu}{}", if mtu >= LARGEST_PROBE { " or more" } else { "" })
-    });
-    format!("{mtu}; {}", marks(path))
+pub fn treatment(path: &MeasuredPath, lang: Lang) -> String {
+    let mtu = match path.mtu {
+        None => say!(lang, "measure.path.no-mtu"),
+        Some(mtu) if mtu >= LARGEST_PROBE => say!(lang, "measure.path.mtu.more", mtu = mtu),
+        Some(mtu) => say!(lang, "measure.path.mtu", mtu = mtu),
+    };
+    [mtu, marks(path, lang)].join(word(lang, "measure.joined"))
 }
 
 /// Describes what happens to ECN and DSCP.
-fn marks(path: &MeasuredPath) -> String {
+fn marks(path: &MeasuredPath, lang: Lang) -> String {
     let (ecn, dscp): (Vec<_>, Vec<_>) = path.marks.iter().partition(|m| m.sent & 0b11 != 0);
+    let comma = word(lang, "measure.comma");
     let changed = |all: &[&Marks], what: &str| {
         let wrong = all.iter().filter(|m| m.arrived != Some(m.sent)).map(|m| match m.arrived {
-            Some(tos) if m.sent & 0b11 != 0 => format!("{} arrives as {:#04b}", m.name, tos & 0b11),
-            Some(tos) => format!("{} arrives as DSCP {}", m.name, tos >> 2),
-            None => format!("{} is lost", m.name),
+            Some(tos) if m.sent & 0b11 != 0 => {
+                say!(lang, "measure.path.ecn", name = m.name, bits = format!("{:#04b}", tos & 0b11))
+            }
+            Some(tos) => say!(lang, "measure.path.dscp", name = m.name, dscp = tos >> 2),
+            None => say!(lang, "measure.path.lost", name = m.name),
         });
         let wrong: Vec<String> = wrong.collect();
-        if wrong.is_empty() { format!("{what} passes") } else { wrong.join(", ") }
+        if wrong.is_empty() { say!(lang, "measure.path.passes", what = what) } else { wrong.join(comma) }
     };
-    format!("{}, {}", changed(&ecn, "ECN"), changed(&dscp, "DSCP"))
+    [changed(&ecn, "ECN"), changed(&dscp, "DSCP")].join(comma)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use diagnosis::train::TrainFinding;
 use report::figures::{ascending, quantile};
+use report::{Lang, word};
 use result::change::EffectMeasure;
 use result::{Cause, Change, ChangeKind, Expectation};
 use serde::{Deserialize, Serialize};
@@ -42,10 +43,26 @@ impl Direction {
     }
 
     /// The word in sentences.
-    pub fn load(self) -> &'static str {
+    pub fn load(self, lang: Lang) -> &'static str {
         match self {
-            Direction::Up => "upload",
-            Direction::Down => "download",
+            Direction::Up => word(lang, "measure.upload"),
+            Direction::Down => word(lang, "measure.download"),
+        }
+    }
+
+    /// The word as a sentence's first.
+    pub fn capital(self, lang: Lang) -> &'static str {
+        match self {
+            Direction::Up => word(lang, "measure.Upload"),
+            Direction::Down => word(lang, "measure.Download"),
+        }
+    }
+
+    /// The word of the direction alone: `up`, `down`.
+    pub fn word(self, lang: Lang) -> &'static str {
+        match self {
+            Direction::Up => word(lang, "measure.up"),
+            Direction::Down => word(lang, "measure.down"),
         }
     }
 }
@@ -66,6 +83,10 @@ pub struct Measurement {
     pub server: String,
     /// Address of this host.
     pub client: String,
+    /// Language of the sentences: `en` or `zh`.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub lang: Lang,
     /// One sentence: what is wrong, and what to do.
     pub headline: String,
     /// The evidence for the headline, a sentence each.
@@ -275,13 +296,30 @@ impl Cure {
 
 /// A short name of a cure for tables, such as `paced at 19.3 Mbit/s`.
 pub fn cure_name(change: &Change) -> String {
+    cure_title(change, Lang::En)
+}
+
+/// The short name of a cure in a language.
+pub fn cure_title(change: &Change, lang: Lang) -> String {
     let to = change.setting.map(|s| s.to).unwrap_or_default();
     match (change.kind, &change.name) {
-        (ChangeKind::PacingCap, _) => format!("paced at {} Mbit/s", print::three_digits(to)),
-        (ChangeKind::MssClamp, _) => format!("MSS {to:.0}"),
-        (ChangeKind::MoreConnections, _) => format!("{to:.0} connections"),
+        (ChangeKind::PacingCap, _) => say!(lang, "measure.cure.paced", rate = print::three_digits(to)),
+        (ChangeKind::MssClamp, _) => say!(lang, "measure.cure.mss", bytes = format!("{to:.0}")),
+        (ChangeKind::MoreConnections, _) => say!(lang, "measure.cure.connections", n = format!("{to:.0}")),
         (_, Some(name)) => name.to_uppercase(),
         (kind, None) => kind.name(),
+    }
+}
+
+/// The name of a test of connections in a language: `up`, `down-4`.
+pub fn test_title(test: &StreamTest, lang: Lang) -> String {
+    let direction = test.direction;
+    match &test.name[..] {
+        name if name == direction.name() => direction.word(lang).into(),
+        name if name == direction.several() => {
+            say!(lang, "measure.several", direction = direction.word(lang), n = test.connections)
+        }
+        name => name.into(),
     }
 }
 

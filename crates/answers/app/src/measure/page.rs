@@ -4,8 +4,8 @@ use super::headline::advised;
 use super::model::{Direction, Measurement};
 use super::series::MeasurementSeries;
 use super::text::{commands, table};
-use report::PlainPage;
 use report::plot::{XyMark, XyPlot, XySeries, xy};
+use report::{PlainPage, word};
 
 /// Measurements from which on they are drawn over time.
 const MIN_DRAWN: usize = 3;
@@ -15,34 +15,39 @@ const MAX_MINUTES: f64 = 2.0 * 3600.0;
 /// Returns the page: headline, facts, tables, the course over time, and the commands of the best cure.
 pub fn page(series: &MeasurementSeries) -> String {
     let typical = series.typical();
-    let title = typical.map_or("Measurements".into(), |m| format!("The path to {}", m.server));
-    let mut page = PlainPage::new(&title, &series.headline);
+    let lang = series.lang;
+    let title = match typical {
+        Some(m) => say!(lang, "measure.page.title", server = m.server),
+        None => say!(lang, "measure.page.title.none"),
+    };
+    let mut page = PlainPage::in_language(&title, &series.headline, lang);
     let n = series.runs.len();
     if n > 1 {
         series.facts().iter().for_each(|fact| page.text(fact));
-        page.heading(&format!("{n} measurements"));
+        page.heading(&say!(lang, "measure.page.count", n = n));
         page.table(&series.table_of_tests());
         page.table(&series.table_over_time());
-        page.note("Medians, with minimum and maximum in parentheses.");
+        page.note(word(lang, "measure.page.medians"));
         over_time(&mut page, series);
     }
     if let Some(m) = typical {
-        page.heading(if n > 1 { "The typical measurement" } else { "Evidence" });
+        page.heading(word(lang, if n > 1 { "measure.page.typical" } else { "measure.page.evidence" }));
         m.facts.iter().for_each(|fact| page.text(fact));
-        m.cannot_tell.iter().for_each(|why| page.text(&format!("Cannot tell: {why}")));
+        m.cannot_tell.iter().for_each(|why| page.text(&say!(lang, "measure.Cannot-tell", why = why)));
         page.table(&table(m));
         if let Some(cure) = advised(m) {
-            page.heading("How to apply the best cure");
-            page.code(commands(cure).trim_end());
+            page.heading(word(lang, "measure.page.apply"));
+            page.code(commands(cure, lang).trim_end());
         }
-        page.note(&format!(
-            "{} to {}, {}, {:.0} s, {:.1} MB of payload; longfat {}.",
-            m.client,
-            m.server,
-            m.at,
-            m.seconds,
-            m.bytes() as f64 / 1e6,
-            m.longfat
+        page.note(&say!(
+            lang,
+            "measure.page.note",
+            client = m.client,
+            server = m.server,
+            at = m.at,
+            seconds = format!("{:.0}", m.seconds),
+            megabytes = format!("{:.1}", m.bytes() as f64 / 1e6),
+            version = m.longfat
         ));
     }
     page.html()
@@ -52,7 +57,11 @@ pub fn page(series: &MeasurementSeries) -> String {
 fn over_time(page: &mut PlainPage, series: &MeasurementSeries) {
     let times: Vec<f64> = series.runs.iter().filter_map(|run| seconds(&run.at)).collect();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return };
-    let (unit, word) = if last - first < MAX_MINUTES { (60.0, "minutes") } else { (3600.0, "hours") };
+    let lang = series.lang;
+    let (unit, x) = match last - first < MAX_MINUTES {
+        true => (60.0, word(lang, "measure.page.minutes")),
+        false => (3600.0, word(lang, "measure.page.hours")),
+    };
     let passed = |at: &str| seconds(at).map(|s| (s - first) / unit);
     let points = |of: &dyn Fn(&Measurement) -> Option<f64>| -> Vec<(f64, f64)> {
         let point = |run: &super::series::SeriesRun| {
@@ -67,14 +76,14 @@ fn over_time(page: &mut PlainPage, series: &MeasurementSeries) {
     let goodput = |d: Direction| points(&move |m| Some(m.test(d.name())?.goodput_mbps));
     let [up, down] = Direction::BOTH.map(goodput);
     let lines = [
-        XySeries::new(XyMark::Line, Some(0), "upload", up),
-        XySeries::new(XyMark::Line, Some(1), "download", down),
+        XySeries::new(XyMark::Line, Some(0), Direction::Up.load(lang), up),
+        XySeries::new(XyMark::Line, Some(1), Direction::Down.load(lang), down),
     ];
-    let x = format!("{word} since the first measurement");
-    let plot = |title, y, series| XyPlot { title, x: &x, y, right: "", series };
-    page.drawing(|look| xy(&plot("Goodput of one connection", "Mbit/s", &lines), look));
-    let rtt = [XySeries::line("idle", points(&|m| Some(m.idle.as_ref()?.rtt_p50_ms)))];
-    page.drawing(|look| xy(&plot("Median round trip on the idle path", "ms", &rtt), look));
+    let plot = |title, y, series| XyPlot { title, x, y, right: "", series };
+    page.drawing(|look| xy(&plot(word(lang, "measure.page.goodput"), "Mbit/s", &lines), look));
+    let rtt =
+        [XySeries::line(word(lang, "measure.page.idle"), points(&|m| Some(m.idle.as_ref()?.rtt_p50_ms)))];
+    page.drawing(|look| xy(&plot(word(lang, "measure.page.rtt"), "ms", &rtt), look));
 }
 
 /// Seconds since 1970 of a time by RFC 3339; `None` for another text.

@@ -5,12 +5,13 @@ use super::cures::{Candidate, candidates, predict};
 use super::fault::{fault, rank};
 use super::headline::{facts, headline};
 use super::iperf3::{Iperf3, Iperf3Error};
-use super::model::{Cure, Direction, EchoSummary, MEASURE_SCHEMA, Measurement, StreamTest};
+use super::model::{Cure, Direction, EchoSummary, MEASURE_SCHEMA, Measurement, StreamTest, cure_title};
 use super::path::path;
 use super::trains::{HEADERS_V4, HEADERS_V6, trains};
 use crate::provenance::longfat_build;
 use ::measure::client::{Client, ClientError, StreamOptions};
 use chrono::{DateTime, SecondsFormat, Utc};
+use report::{Lang, word};
 use result::change::{ChangeEffect, EffectBound, EffectMeasure};
 use result::{Change, ChangeUnit};
 use std::net::{IpAddr, SocketAddr};
@@ -28,6 +29,8 @@ pub struct MeasureOptions {
     pub cures: bool,
     /// Whether the far end is an iperf3 server.
     pub iperf3: bool,
+    /// Language of the sentences.
+    pub lang: Lang,
 }
 
 /// Why there is no measurement.
@@ -146,17 +149,15 @@ pub fn measure(
         at,
         server: far.server().to_string(),
         client: far.local().to_string(),
+        lang: options.lang,
         ..Measurement::default()
     };
     if !datagrams {
         let why = match far {
-            FarEnd::Serve(_) => "datagrams to and from the server's UDP port do not pass",
-            FarEnd::Iperf3(_) => {
-                "an iperf3 server is at the far end, which sends no trains of datagrams and returns no echoes"
-            }
+            FarEnd::Serve(_) => word(m.lang, "measure.unknown.datagrams.serve"),
+            FarEnd::Iperf3(_) => word(m.lang, "measure.unknown.datagrams.iperf3"),
         };
-        let unknown = "idle round trip, delay under load, trains that tell a policer from a queue, MTU, ECN and DSCP are not measured";
-        m.cannot_tell.push(format!("{why}: {unknown}"));
+        m.cannot_tell.push(say!(m.lang, "measure.unknown.datagrams", why = why));
     }
     let headers = if far.local().is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
     let mut t = Tests { far, m, quick: options.quick, datagrams, captures: true, interrupted };
@@ -197,7 +198,7 @@ impl Tests<'_> {
                 let options = StreamOptions { connections, ms, ..StreamOptions::default() };
                 let (test, captured) = self.stream(name, direction, options, is_single)?;
                 if let Some(captured) = captured {
-                    let verdict = verdict(&captured, self.far.server(), direction);
+                    let verdict = verdict(&captured, self.far.server(), direction, self.m.lang);
                     self.m.direction_mut(direction).verdict = verdict;
                     if direction == Direction::Up {
                         *upload = Some(captured);
@@ -246,9 +247,8 @@ impl Tests<'_> {
         let capture = match capture {
             Some(Err(why)) => {
                 self.captures = false;
-                self.m.cannot_tell.push(format!(
-                    "without a capture ({why}) the test connections are not diagnosed, and cures are not predicted"
-                ));
+                let why = why.text(self.m.lang);
+                self.m.cannot_tell.push(say!(self.m.lang, "measure.unknown.capture", why = why));
                 None
             }
             other => other.and_then(Result::ok),
@@ -267,31 +267,39 @@ impl Tests<'_> {
             if self.is_interrupted() {
                 return Ok(());
             }
-            let word = direction.name();
+            let name = direction.name();
             let rtt = self.rtt();
-            step(&format!("{word}: trains of datagrams"));
+            step(&format!("{name}: trains of datagrams"));
             let tests = self.m.tests.iter().filter(|t| t.direction == direction);
             let best = tests.map(|t| t.goodput_mbps).fold(0.0, f64::max) * 1e6;
             let FarEnd::Serve(client) = &mut self.far else { return Ok(()) };
             let trains = trains(client, direction, best, rtt, headers)?;
-            step(&format!("{word}: path MTU, ECN, DSCP"));
+            step(&format!("{name}: path MTU, ECN, DSCP"));
             let mut found = path(client, direction, rtt, headers)?;
             match trains {
                 Some(trains) => {
                     found.reordered_share = Some(trains.reordered_share);
                     self.m.direction_mut(direction).limiter = Some(trains.limiter);
                 }
-                None => self.m.cannot_tell.push(format!(
-                    "{word}: the path is too fast for trains of datagrams, so a policer cannot be distinguished from a queue"
-                )),
+                None => {
+                    let (lang, direction) = (self.m.lang, direction.word(self.m.lang));
+                    self.m.cannot_tell.push(say!(lang, "measure.unknown.too-fast", direction = direction));
+                }
             }
             let tcp = if headers == HEADERS_V6 { 72 } else { 52 };
-            found.black_hole = self.m.test(word).zip(found.mtu).is_some_and(|(test, mtu)| {
+            found.black_hole = self.m.test(name).zip(found.mtu).is_some_and(|(test, mtu)| {
                 test.mss + tcp > mtu && (test.timeouts > 0 || test.goodput_mbps == 0.0)
             });
             self.m.direction_mut(direction).path = Some(found);
         }
         Ok(())
+    }
+
+    /// Notes that a cure was not tried.
+    fn not_tried(&mut self, candidate: &Candidate, why: &str) {
+        let lang = self.m.lang;
+        let cure = cure_title(&candidate.change, lang);
+        self.m.cannot_tell.push(say!(lang, "measure.unknown.not-tried", cure = cure, why = why));
     }
 
     /// Predicts the cures if the upload was captured, and measures each.
@@ -307,20 +315,20 @@ impl Tests<'_> {
             let limit = self.m.limit_mbps(Direction::Up);
             let capacity = limit.and_then(|_| self.m.capacity_mbps(Direction::Up));
             let limiter = self.m.up.limiter.as_ref();
-            match predict(upload, self.far.server(), test, limiter, capacity, all) {
+            match predict(upload, self.far.server(), test, limiter, capacity, (all, self.m.lang)) {
                 Ok(p) => {
                     let unknown = all.iter().zip(&p.cures).filter(|(_, mbps)| mbps.is_none());
-                    let unknown: Vec<String> = unknown.map(|(c, _)| c.name()).collect();
+                    let lang = self.m.lang;
+                    let unknown: Vec<String> = unknown.map(|(c, _)| cure_title(&c.change, lang)).collect();
                     if !unknown.is_empty() {
-                        self.m.cannot_tell.push(format!(
-                            "not predicted: {}; it would fill the path, and the captured upload does not show how much the \
-                             path carries",
-                            unknown.join(", ")
-                        ));
+                        let cures = unknown.join(word(lang, "measure.comma"));
+                        self.m.cannot_tell.push(say!(lang, "measure.unknown.not-predicted", cures = cures));
                     }
                     predicted = Some(p);
                 }
-                Err(why) => self.m.cannot_tell.push(format!("cures are not predicted: {why}")),
+                Err(why) => {
+                    self.m.cannot_tell.push(say!(self.m.lang, "measure.unknown.no-prediction", why = why));
+                }
             }
         }
         for (i, candidate) in all.iter().enumerate() {
@@ -334,11 +342,11 @@ impl Tests<'_> {
                 Ok((test, _)) => test,
                 // A congestion control that this user may not select.
                 Err(MeasureError::Client(ClientError::Connect(_, e))) => {
-                    self.m.cannot_tell.push(format!("{name} was not tried: {e}"));
+                    self.not_tried(candidate, &e.to_string());
                     continue;
                 }
                 Err(MeasureError::Iperf3(e)) => {
-                    self.m.cannot_tell.push(format!("{name} was not tried: {e}"));
+                    self.not_tried(candidate, &e.to_string());
                     continue;
                 }
                 Err(e) => return Err(e),

@@ -9,7 +9,7 @@ use super::headline::limit;
 use super::model::{Direction, Limiter, LimiterFound, Measurement};
 use crate::provenance::longfat_build;
 use print::{three_digits as digits, wrap};
-use report::{Style, Table};
+use report::{Lang, Style, Table, word};
 use result::Cause;
 use result::diagnosis::UNDECIDED;
 use serde::{Deserialize, Serialize};
@@ -122,31 +122,40 @@ impl ViaMeasurement {
     pub fn text(&self, width: usize) -> String {
         let width = width.max(60);
         let mut text = wrap(&self.headline, width, "");
-        text += &wrap(&format!("the whole path: {}", self.end_to_end.headline), width, "  - ");
+        let lang = self.end_to_end.lang;
+        text += &wrap(&say!(lang, "measure.via.whole", headline = self.end_to_end.headline), width, "  - ");
         for direction in Direction::BOTH {
             let line = match find(&self.end_to_end, &self.segments, direction) {
                 Finding::Is(i, what) => {
-                    format!("{}: {} has {what}", direction.name(), self.segments[i].name())
+                    let segment = self.segments[i].name();
+                    let direction = direction.word(lang);
+                    say!(lang, "measure.via.is", direction = direction, segment = segment, what = what)
                 }
-                Finding::No(why) => format!("{}: no segment alone: {why}", direction.name()),
-                Finding::Unknown(why) => format!("cannot tell: {}: {why}", direction.name()),
+                Finding::No(why) => {
+                    say!(lang, "measure.via.no", direction = direction.word(lang), why = why)
+                }
+                Finding::Unknown(why) => {
+                    say!(lang, "measure.via.unknown", direction = direction.word(lang), why = why)
+                }
             };
             text += &wrap(&line, width, "  - ");
         }
         for segment in &self.segments {
             if let Some(why) = &segment.error {
-                text +=
-                    &wrap(&format!("cannot tell: {} was not measured: {why}", segment.name()), width, "  - ");
+                let failed = say!(lang, "measure.via.failed", segment = segment.name(), why = why);
+                text += &wrap(&failed, width, "  - ");
             }
         }
         text += "\n";
-        text += &Table::filled(&HEADS, &self.rows()).text(Style::plain(width));
+        text += &Table::filled(&HEADS.map(|(key, unit)| (head(key, lang), unit)), &self.rows())
+            .text(Style::plain(width));
         text
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
+        let lang = self.end_to_end.lang;
         let all = self.segments.iter().map(|s| (s.name(), s.measurement.as_ref()));
-        let all = all.chain([("the whole path".to_string(), Some(&self.end_to_end))]);
+        let all = all.chain([(say!(lang, "measure.via.whole.name"), Some(&self.end_to_end))]);
         all.flat_map(|(name, m)| {
             Direction::BOTH.map(|direction| {
                 let test = |name| m.and_then(|m| m.test(name));
@@ -155,12 +164,12 @@ impl ViaMeasurement {
                 let limiter = m.and_then(|m| m.direction(direction).limiter.as_ref());
                 vec![
                     if direction == Direction::Up { name.clone() } else { String::new() },
-                    direction.name().into(),
+                    direction.word(lang).into(),
                     number(m.and_then(|m| m.idle.as_ref()).map(|idle| idle.rtt_min_ms)),
                     number(one.map(|t| t.goodput_mbps)),
                     number(test(direction.several()).map(|t| t.goodput_mbps)),
                     number(one.map(|t| 100.0 * t.retransmitted_share)),
-                    limiter.map_or("-".into(), short),
+                    limiter.map_or("-".into(), |limiter| short(limiter, lang)),
                 ]
             })
         })
@@ -169,25 +178,31 @@ impl ViaMeasurement {
 }
 
 const HEADS: [(&str, Option<&str>); 7] = [
-    ("segment", None),
+    ("measure.head.segment", None),
     ("", None),
-    ("RTT min", Some("ms")),
-    ("1 flow", Some("Mbit/s")),
-    ("4 flows", Some("Mbit/s")),
-    ("resent", Some("%")),
-    ("limit", Some("Mbit/s")),
+    ("measure.head.rtt-min", Some("ms")),
+    ("measure.head.one", Some("Mbit/s")),
+    ("measure.head.four", Some("Mbit/s")),
+    ("measure.head.resent", Some("%")),
+    ("measure.head.limit", Some("Mbit/s")),
 ];
 
+/// The head of a column; the direction's has none.
+fn head(key: &str, lang: Lang) -> &'static str {
+    if key.is_empty() { "" } else { word(lang, key) }
+}
+
 /// A limit in few words.
-fn short(limiter: &Limiter) -> String {
-    let kind = match limiter.kind {
-        LimiterFound::Policer => "policer",
-        LimiterFound::Shaper => "shaper",
-        LimiterFound::Link => "link",
-        LimiterFound::None => "above",
-        LimiterFound::Unknown => return "unknown".into(),
+fn short(limiter: &Limiter, lang: Lang) -> String {
+    let key = match limiter.kind {
+        LimiterFound::Policer => "measure.via.short.policer",
+        LimiterFound::Shaper => "measure.via.short.shaper",
+        LimiterFound::Link => "measure.via.short.link",
+        LimiterFound::None => "measure.via.short.none",
+        LimiterFound::Unknown => return say!(lang, "measure.via.short.unknown"),
     };
-    format!("{kind} {}", digits(limiter.rate_mbps.unwrap_or_default()))
+    let rate = digits(limiter.rate_mbps.unwrap_or_default());
+    say!(lang, "measure.via.short", kind = word(lang, key), rate = rate)
 }
 
 /// Says which segment limits the path. A fault of the upload comes before one of the download.
@@ -196,11 +211,14 @@ fn headline(whole: &Measurement, segments: &[Segment]) -> String {
     let Some(direction) = Direction::BOTH.into_iter().find(is_faulty) else {
         return whole.headline.clone();
     };
-    let load = direction.load();
+    let (lang, load) = (whole.lang, direction.load(whole.lang));
     match find(whole, segments, direction) {
-        Finding::Is(i, what) => format!("The segment {} limits the {load}: {what}.", segments[i].name()),
-        Finding::No(why) => format!("No segment alone limits the {load}: {why}."),
-        Finding::Unknown(why) => format!("Cannot tell which segment limits the {load}: {why}."),
+        Finding::Is(i, what) => {
+            let segment = segments[i].name();
+            say!(lang, "measure.via.headline.is", segment = segment, load = load, what = what)
+        }
+        Finding::No(why) => say!(lang, "measure.via.headline.no", load = load, why = why),
+        Finding::Unknown(why) => say!(lang, "measure.via.headline.unknown", load = load, why = why),
     }
 }
 
@@ -219,21 +237,23 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
     let measured: Vec<(usize, &Measurement)> =
         segments.iter().enumerate().filter_map(|(i, s)| Some((i, s.measurement.as_ref()?))).collect();
     // A segment that was not measured may be the one, unless another is.
-    let missing = (measured.len() < segments.len()).then(|| "not every segment was measured".to_string());
+    let lang = whole.lang;
+    let missing = (measured.len() < segments.len()).then(|| say!(lang, "measure.via.missing"));
     let decide = |is: Vec<usize>, what: &dyn Fn(usize) -> String, none: String| match is[..] {
         [i] => Finding::Is(i, what(i)),
         [] => missing.clone().map_or_else(|| Finding::Unknown(none), Finding::Unknown),
-        _ => Finding::No(format!(
-            "{} have it alike",
-            is.iter().filter_map(|i| segments.get(*i)).map(Segment::name).collect::<Vec<_>>().join(", ")
-        )),
+        _ => {
+            let alike = is.iter().filter_map(|i| segments.get(*i)).map(Segment::name).collect::<Vec<_>>();
+            let alike = alike.join(word(lang, "measure.comma"));
+            Finding::No(say!(lang, "measure.via.alike", segments = alike))
+        }
     };
     let mtu = |m: &Measurement| m.direction(direction).path.as_ref().and_then(|path| path.mtu);
     if whole.has_black_hole(direction) {
         let least = mtu(whole);
         let is = measured.iter().filter(|(_, m)| mtu(m).is_some() && mtu(m) <= least).map(|(i, _)| *i);
-        let what = |_| format!("a path MTU of {} bytes without ICMP", least.unwrap_or_default());
-        return decide(is.collect(), &what, "each segment alone passes larger packets".into());
+        let what = |_| say!(lang, "measure.via.mtu", mtu = least.unwrap_or_default());
+        return decide(is.collect(), &what, say!(lang, "measure.via.mtu.none"));
     }
     let found = &whole.direction(direction).limiter;
     if let Some(rate) = whole.limit_mbps(direction) {
@@ -245,7 +265,10 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
             alike && is_policer(m).zip(is_policer(whole)).is_none_or(|(a, b)| a == b)
         };
         let is: Vec<usize> = measured.iter().filter(|(_, m)| is_alike(m)).map(|(i, _)| *i).collect();
-        let what = |_| found.as_ref().map_or_else(|| format!("a limit of {} Mbit/s", digits(rate)), limit);
+        let what = |_| match found {
+            Some(limiter) => limit(limiter, lang),
+            None => say!(lang, "measure.via.limit", rate = digits(rate)),
+        };
         // Where trains do not decide, the losses of the limit may.
         let is_unknown = |m: &Measurement| {
             let limiter = m.direction(direction).limiter.as_ref();
@@ -256,9 +279,9 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
         return match (&is[..], &lossy[..]) {
             ([], [i]) if is_open(i) => {
                 let rate = digits(rate);
-                Finding::Is(*i, format!("the losses of the whole path, whose limit is {rate} Mbit/s"))
+                Finding::Is(*i, say!(lang, "measure.via.limit.losses", rate = rate))
             }
-            _ => decide(is, &what, format!("no segment alone has the limit of {} Mbit/s", digits(rate))),
+            _ => decide(is, &what, say!(lang, "measure.via.limit.none", rate = digits(rate))),
         };
     }
     let lost = |m: &Measurement| m.test(direction.name()).map_or(0.0, |t| t.retransmitted_share);
@@ -268,19 +291,17 @@ fn find(whole: &Measurement, segments: &[Segment], direction: Direction) -> Find
             let is = lossy(whole, &measured, direction);
             let what = |i: usize| {
                 let share = measured.iter().find(|(n, _)| *n == i).map_or(0.0, |(_, m)| lost(m));
-                format!("losses, {} % retransmitted", digits(100.0 * share))
+                say!(lang, "measure.via.losses", share = digits(100.0 * share))
             };
-            decide(is, &what, "no segment alone loses packets".into())
+            decide(is, &what, say!(lang, "measure.via.losses.none"))
         }
         Some(Cause::ReceiveWindow | Cause::ReceiverStalled | Cause::SendBuffer) => {
-            Finding::No("a window or buffer of the ends is too small for the RTT of the whole path".into())
+            Finding::No(say!(lang, "measure.via.window"))
         }
         _ => match fault(whole, direction) {
-            None => Finding::No("nothing limits it".into()),
-            Some(Fault::Slow { .. }) => {
-                Finding::Unknown("the cause of the whole path's result is not known".into())
-            }
-            Some(Fault::Delayed { .. }) => Finding::Unknown("the queue's limit was not found".into()),
+            None => Finding::No(say!(lang, "measure.via.nothing")),
+            Some(Fault::Slow { .. }) => Finding::Unknown(say!(lang, "measure.via.cause-unknown")),
+            Some(Fault::Delayed { .. }) => Finding::Unknown(say!(lang, "measure.via.queue-unknown")),
         },
     }
 }

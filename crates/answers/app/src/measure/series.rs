@@ -1,9 +1,9 @@
 //! Several measurements of one path: repeats, or one every few minutes over a day.
 
-use super::model::{Direction, Limiter, LimiterFound, Measurement, StreamTest};
+use super::model::{Direction, Limiter, LimiterFound, Measurement, StreamTest, cure_title, test_title};
 use print::{three_digits as digits, wrap};
 use report::figures::{ascending, five_numbers, quantile};
-use report::{Style, Table};
+use report::{Lang, Style, Table, word};
 use result::{ChangeKind, Expectation, Measure, Quantity, Subject};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,6 @@ pub const SERIES_SCHEMA: &str = "longfat-measure-series/1";
 
 /// Most measurements that are shown in a row each; more are shown by the hour.
 const MAX_ROWS: usize = 24;
-/// The name in a series of the cure that caps the pacing rate.
-const PACED: &str = "paced below the limit";
 
 /// Several measurements of one path.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -21,6 +19,10 @@ const PACED: &str = "paced below the limit";
 pub struct MeasurementSeries {
     /// Name and version of this format.
     pub schema: String,
+    /// Language of the sentences: `en` or `zh`.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub lang: Lang,
     /// One sentence: that of the typical measurement (the median upload of those that agree on the kind of
     /// limit), and how many there were.
     pub headline: String,
@@ -73,8 +75,15 @@ impl MeasurementSeries {
             Some(SeriesFigure { name, unit, n: values.len(), five_numbers: five_numbers(values)? })
         };
         series.figures = quantities(&measurements).iter().filter_map(figure).collect();
-        series.headline = series.headline();
-        series
+        let lang = series.measurements().next().map_or(Lang::En, |m| m.lang);
+        series.in_language(lang)
+    }
+
+    /// The series with its own sentences in a language; those of its measurements remain as they are.
+    pub fn in_language(mut self, lang: Lang) -> MeasurementSeries {
+        self.lang = lang;
+        self.headline = self.headline();
+        self
     }
 
     /// The measurements that did not fail.
@@ -109,12 +118,15 @@ impl MeasurementSeries {
 
     fn headline(&self) -> String {
         let (n, all) = (self.measurements().count(), self.runs.len());
-        let failed =
-            if n < all { format!(" {} of {all} measurements failed.", all - n) } else { String::new() };
+        let lang = self.lang;
+        let failed = match all - n {
+            0 => String::new(),
+            failed => say!(lang, "measure.series.failed", failed = failed, all = all),
+        };
         match self.typical() {
             Some(m) if n == 1 => format!("{}{failed}", m.headline),
-            Some(m) => format!("Typical of {n} measurements: {}{failed}", m.headline),
-            None => "No measurement succeeded.".into(),
+            Some(m) => say!(lang, "measure.series.typical", n = n, headline = m.headline, failed = failed),
+            None => say!(lang, "measure.series.none"),
         }
     }
 
@@ -140,30 +152,36 @@ impl MeasurementSeries {
 
     /// Returns what all measurements say together, a sentence each.
     pub fn facts(&self) -> Vec<String> {
-        let mut facts = Vec::new();
+        let (mut facts, lang) = (Vec::new(), self.lang);
         for d in Direction::BOTH {
             let limiters: Vec<_> =
                 self.measurements().filter_map(|m| m.direction(d).limiter.as_ref()).collect();
             let kinds = [LimiterFound::Policer, LimiterFound::Shaper, LimiterFound::Link];
-            for (kind, word) in kinds.into_iter().zip(["policer", "shaper", "link"]) {
+            for (kind, key) in kinds.into_iter().zip([
+                "measure.series.policer",
+                "measure.series.shaper",
+                "measure.series.link",
+            ]) {
                 let rates = limiters.iter().filter(|l| l.kind == kind).filter_map(|l| l.rate_mbps);
                 let rates: Vec<f64> = rates.collect();
                 if let Some([min, _, median, _, max]) = five_numbers(rates.iter().copied()) {
-                    facts.push(format!(
-                        "{}: a {word} in {} of {} measurements with trains, {} Mbit/s ({} to {})",
-                        d.name(),
-                        rates.len(),
-                        limiters.len(),
-                        digits(median),
-                        digits(min),
-                        digits(max)
+                    facts.push(say!(
+                        lang,
+                        "measure.series.limit",
+                        direction = d.word(lang),
+                        kind = word(lang, key),
+                        n = rates.len(),
+                        all = limiters.len(),
+                        median = digits(median),
+                        min = digits(min),
+                        max = digits(max)
                     ));
                 }
             }
         }
         let failed: Vec<&SeriesRun> = self.runs.iter().filter(|run| run.error.is_some()).collect();
         if let Some(SeriesRun { at, error: Some(why), .. }) = failed.first() {
-            facts.push(format!("first failure at {at}: {why}"));
+            facts.push(say!(lang, "measure.series.first-failure", at = at, why = why));
         }
         facts
     }
@@ -171,12 +189,13 @@ impl MeasurementSeries {
     /// A row for each test and cure: medians, with minimum and maximum.
     pub fn table_of_tests(&self) -> Table<'static> {
         let measurements: Vec<&Measurement> = self.measurements().collect();
+        let lang = self.lang;
         let row = |name: &String| {
             let tests = || {
-                let all = measurements.iter().flat_map(|m| named_tests(m));
+                let all = measurements.iter().flat_map(|m| named_tests(m, lang));
                 all.filter(|(is, _)| is == name).map(|(_, test)| test)
             };
-            let spread = |of: &dyn Fn(&StreamTest) -> Option<f64>| spread(tests().filter_map(of));
+            let spread = |of: &dyn Fn(&StreamTest) -> Option<f64>| spread(tests().filter_map(of), lang);
             let first = tests().next();
             vec![
                 name.clone(),
@@ -188,24 +207,22 @@ impl MeasurementSeries {
                 spread(&|t| Some(t.loaded.as_ref()?.rtt_p50_ms)),
             ]
         };
-        let rows: Vec<Vec<String>> = test_names(&measurements).iter().map(row).collect();
-        Table::filled(
-            &[
-                ("test", None),
-                ("n", Some("")),
-                ("flows", Some("")),
-                ("goodput (min to max)", Some("Mbit/s")),
-                ("CC", None),
-                ("resent", Some("%")),
-                ("loaded RTT", Some("ms")),
-            ],
-            &rows,
-        )
+        let rows: Vec<Vec<String>> = test_names(&measurements, lang).iter().map(row).collect();
+        let heads = [
+            ("measure.head.test", None),
+            ("measure.head.n", Some("")),
+            ("measure.head.flows", Some("")),
+            ("measure.head.goodput.range", Some("Mbit/s")),
+            ("measure.head.control", None),
+            ("measure.head.resent", Some("%")),
+            ("measure.head.loaded", Some("ms")),
+        ];
+        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
     }
 
     /// A row for each measurement, or for each hour of the day in UTC: medians, with minimum and maximum.
     pub fn table_over_time(&self) -> Table<'static> {
-        let by_hour = self.runs.len() > MAX_ROWS;
+        let (lang, by_hour) = (self.lang, self.runs.len() > MAX_ROWS);
         // The hour and minute of RFC 3339: `2026-11-30T14:05:00Z`.
         let label = |run: &SeriesRun| {
             let time = run.at.get(11..16).unwrap_or_default();
@@ -228,9 +245,10 @@ impl MeasurementSeries {
                 self.runs.iter().enumerate().filter(is_in).map(|(_, run)| run)
             };
             let all: Vec<&Measurement> = runs().filter_map(|run| run.measurement.as_ref()).collect();
-            let goodput = |test: &str| spread(all.iter().filter_map(|m| Some(m.test(test)?.goodput_mbps)));
+            let goodput =
+                |test: &str| spread(all.iter().filter_map(|m| Some(m.test(test)?.goodput_mbps)), lang);
             let loaded = |test: &str| {
-                spread(all.iter().filter_map(|m| Some(m.test(test)?.loaded.as_ref()?.rtt_p50_ms)))
+                spread(all.iter().filter_map(|m| Some(m.test(test)?.loaded.as_ref()?.rtt_p50_ms)), lang)
             };
             vec![
                 name.clone(),
@@ -238,68 +256,75 @@ impl MeasurementSeries {
                 (runs().count() - all.len()).to_string(),
                 goodput("up"),
                 goodput("down"),
-                spread(all.iter().filter_map(|m| Some(m.idle.as_ref()?.rtt_p50_ms))),
+                spread(all.iter().filter_map(|m| Some(m.idle.as_ref()?.rtt_p50_ms)), lang),
                 loaded("up"),
             ]
         };
         let rows: Vec<Vec<String>> = labels.iter().enumerate().map(row).collect();
-        Table::filled(
-            &[
-                (if by_hour { "hour, UTC" } else { "time, UTC" }, None),
-                ("n", Some("")),
-                ("failed", Some("")),
-                ("up", Some("Mbit/s")),
-                ("down", Some("Mbit/s")),
-                ("idle RTT", Some("ms")),
-                ("loaded RTT up", Some("ms")),
-            ],
-            &rows,
-        )
+        let heads = [
+            (if by_hour { "measure.head.hour" } else { "measure.head.time" }, None),
+            ("measure.head.n", Some("")),
+            ("measure.head.failed", Some("")),
+            ("measure.head.up", Some("Mbit/s")),
+            ("measure.head.down", Some("Mbit/s")),
+            ("measure.head.idle", Some("ms")),
+            ("measure.head.loaded-up", Some("ms")),
+        ];
+        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
     }
 }
 
 /// One line about a measurement of a series, or about its failure.
-pub fn line(run: &SeriesRun) -> String {
+pub fn line(run: &SeriesRun, lang: Lang) -> String {
     let time = run.at.get(11..19).unwrap_or(&run.at);
     match (&run.measurement, &run.error) {
         (Some(m), _) => {
             let goodput = |d: Direction| {
                 let mbps = m.test(d.name()).map_or("-".into(), |t| digits(t.goodput_mbps));
-                format!("{} {mbps} Mbit/s", d.name())
+                format!("{} {mbps} Mbit/s", d.word(lang))
             };
             let idle = m.idle.as_ref().map_or("-".into(), |idle| digits(idle.rtt_p50_ms));
-            let limit = m.limit_mbps(Direction::Up).map(|rate| format!(", limit up {} Mbit/s", digits(rate)));
+            let limit = m.limit_mbps(Direction::Up);
+            let limit = limit.map(|rate| say!(lang, "measure.series.line.limit", rate = digits(rate)));
+            let limit = limit.unwrap_or_default();
             let [up, down] = Direction::BOTH.map(goodput);
-            format!("{time}  {up}, {down}, idle RTT {idle} ms{}\n", limit.unwrap_or_default())
+            say!(lang, "measure.series.line", time = time, up = up, down = down, idle = idle, limit = limit)
+                + "\n"
         }
-        (None, why) => format!("{time}  failed: {}\n", why.as_deref().unwrap_or("no reason is known")),
+        (None, why) => {
+            let why = why.as_deref().unwrap_or_else(|| word(lang, "measure.series.no-reason"));
+            say!(lang, "measure.series.line.failed", time = time, why = why) + "\n"
+        }
     }
 }
 
 /// Median, with minimum and maximum where they differ visibly; `-` without values.
-fn spread(values: impl Iterator<Item = f64>) -> String {
+fn spread(values: impl Iterator<Item = f64>, lang: Lang) -> String {
     let values = ascending(values);
     let Some(median) = quantile(&values, 0.5) else { return "-".into() };
     let [min, max] = [values[0], values[values.len() - 1]].map(digits);
-    if min == max { digits(median) } else { format!("{} ({min} to {max})", digits(median)) }
+    match min == max {
+        true => digits(median),
+        false => say!(lang, "measure.series.range", median = digits(median), min = min, max = max),
+    }
 }
 
 /// The tests and cures of a measurement with their names in a series. The rate of the pacing cap differs a
 /// little each time, so its name is without it.
-fn named_tests(m: &Measurement) -> impl Iterator<Item = (&str, &StreamTest)> {
-    let cures = m.cures.iter().map(|c| match c.change.kind {
-        ChangeKind::PacingCap => (PACED, &c.test),
-        _ => (c.test.name.as_str(), &c.test),
+fn named_tests(m: &Measurement, lang: Lang) -> impl Iterator<Item = (String, &StreamTest)> {
+    let cures = m.cures.iter().map(move |c| match c.change.kind {
+        ChangeKind::PacingCap => (say!(lang, "measure.cure.paced-below"), &c.test),
+        _ => (cure_title(&c.change, lang), &c.test),
     });
-    m.tests.iter().map(|t| (t.name.as_str(), t)).chain(cures)
+    m.tests.iter().map(move |t| (test_title(t, lang), t)).chain(cures)
 }
 
 /// Names of the tests and cures of all measurements, each once, in the order in which they first appear.
-fn test_names(measurements: &[&Measurement]) -> Vec<String> {
+fn test_names(measurements: &[&Measurement], lang: Lang) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (name, _) in measurements.iter().flat_map(|m| named_tests(m)) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.into());
+    for (name, _) in measurements.iter().flat_map(|m| named_tests(m, lang)) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -369,8 +394,11 @@ mod tests {
         assert!(text.contains("first failure at 2026-11-30T14:03:00Z: cannot connect"), "{text}");
         let over_time = series.text(100, true);
         assert!(over_time.contains("14:01") && over_time.contains("12.0"), "{over_time}");
-        assert_eq!(line(&series.runs[3]), "14:03:00  failed: cannot connect\n");
-        assert_eq!(line(&series.runs[0]), "14:00:00  up 10.0 Mbit/s, down - Mbit/s, idle RTT 20.0 ms\n");
+        assert_eq!(line(&series.runs[3], Lang::En), "14:03:00  failed: cannot connect\n");
+        assert_eq!(
+            line(&series.runs[0], Lang::En),
+            "14:00:00  up 10.0 Mbit/s, down - Mbit/s, idle RTT 20.0 ms\n"
+        );
     }
 
     #[test]

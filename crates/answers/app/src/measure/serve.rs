@@ -2,6 +2,7 @@
 
 use super::run::{MeasureOptions, measure};
 use ::measure::server::{ServeOptions, ServerEvent};
+use report::Lang;
 
 /// Serves until the time is over or `ended` returns true, which is called at least five times a second.
 ///
@@ -20,6 +21,7 @@ pub fn serve(
             quick: true,
             cures: false,
             iperf3: false,
+            lang: Lang::En,
         };
         let measured = measure(&options, &mut |_| (), interrupted).map_err(|e| e.to_string())?;
         Ok(measured.measurement.json())

@@ -3,11 +3,11 @@
 
 use super::fault::{Fault, fault};
 use super::headline::limit;
-use super::model::{Direction, Limiter, LimiterFound, MeasuredPath, Measurement};
+use super::model::{Direction, Limiter, LimiterFound, MeasuredPath, Measurement, TestVerdict};
 use super::series::MeasurementSeries;
 use print::{three_digits as digits, wrap};
-use report::Table;
 use report::figures::five_numbers;
+use report::{Lang, Table, word};
 use result::Cause;
 use result::diagnosis::SURE;
 use std::net::{IpAddr, SocketAddr};
@@ -38,54 +38,52 @@ struct Claim {
 /// Returns the page as Markdown that also reads as plain text. Private addresses are left out unless
 /// `addresses` is set.
 pub fn ticket(series: &MeasurementSeries, addresses: bool) -> String {
+    let lang = series.lang;
     let Some(m) = series.typical() else {
-        return wrap(&format!("{} There is nothing to report.", series.headline), WIDTH, "");
+        return wrap(&say!(lang, "ticket.nothing", headline = series.headline), WIDTH, "");
     };
     let claims = claims(series, m);
     let title = match &claims[..] {
-        [] => "No fault that a carrier can act on was found".to_string(),
+        [] => say!(lang, "ticket.title.none"),
         [one] => one.title.clone(),
-        [first, rest @ ..] => format!("{}, and {} more", first.title, rest.len()),
+        [first, rest @ ..] => say!(lang, "ticket.title.more", first = first.title, n = rest.len()),
     };
     let mut out = format!("# {title}\n\n");
-    let (near, far) = (shown(&m.client, addresses), shown(&m.server, addresses));
+    let (near, far) = (shown(&m.client, addresses, lang), shown(&m.server, addresses, lang));
     let count = series.measurements().count();
-    let times = if count == 1 { "once".into() } else { format!("{count} times") };
+    let times = if count == 1 { say!(lang, "ticket.once") } else { say!(lang, "ticket.times", n = count) };
     let (first, last) = (series.measurements().next(), series.measurements().last());
     let time = match first.zip(last) {
-        Some((first, last)) if first.at != last.at => format!("{} to {}", first.at, last.at),
+        Some((first, last)) if first.at != last.at => {
+            say!(lang, "ticket.period", first = first.at, last = last.at)
+        }
         _ => m.at.clone(),
     };
-    out += &wrap(
-        &format!(
-            "From {near} (\"near end\") to {far} (\"far end\"), measured {times}, {time}. \"Upload\" is from \
-             the near end to the far end. Rates of limits count IP bytes."
-        ),
-        WIDTH,
-        "",
-    );
+    out += &wrap(&say!(lang, "ticket.from", near = near, far = far, times = times, time = time), WIDTH, "");
     if claims.is_empty() {
         out += "\n";
-        out += &wrap(&format!("The measurement says: {}", m.headline), WIDTH, "");
+        out += &wrap(&say!(lang, "ticket.says", headline = m.headline), WIDTH, "");
     }
     for (i, claim) in claims.iter().enumerate() {
         out += &format!("\n## {}. {}\n\n", i + 1, claim.title);
-        for (what, text) in
-            [("Observed", &claim.observed), ("How sure", &claim.sure), ("Request", &claim.ask)]
-        {
-            out += &wrap(&format!("{what}: {text}"), WIDTH, "- ");
+        for (what, text) in [
+            ("ticket.observed", &claim.observed),
+            ("ticket.sure", &claim.sure),
+            ("ticket.request", &claim.ask),
+        ] {
+            out += &wrap(&say!(lang, "measure.colon", what = word(lang, what), text = text), WIDTH, "- ");
         }
     }
-    let limits: Vec<&String> = m.cannot_tell.iter().collect();
-    if !limits.is_empty() {
-        out += "\n## Not known\n\n";
-        limits.iter().for_each(|why| out += &wrap(why, WIDTH, "- "));
+    let heading = |key: &str| format!("\n## {}\n\n", word(lang, key));
+    if !m.cannot_tell.is_empty() {
+        out += &heading("ticket.not-known");
+        m.cannot_tell.iter().for_each(|why| out += &wrap(why, WIDTH, "- "));
     }
-    out += "\n## How it was measured\n\n";
+    out += &heading("ticket.method");
     out += &table(m).markdown();
     out += "\n";
     out += &wrap(&method(series, m), WIDTH, "");
-    out += "\n## How to repeat it\n\n";
+    out += &heading("ticket.repeat");
     out += &repeat(series, m);
     out
 }
@@ -95,172 +93,162 @@ fn claims(series: &MeasurementSeries, m: &Measurement) -> Vec<Claim> {
     let mut all = Vec::new();
     for d in Direction::BOTH {
         let before = all.len();
-        let found = m.direction(d);
-        let (load, title) = (d.load(), capital(d.load()));
-        let goodput = m.test(d.name()).map(|t| t.goodput_mbps);
         let limiter = series.limiter(d);
-        let is_policed = found.verdict.as_ref().filter(|v| v.cause == Cause::Policed && v.confidence >= SURE);
-        if let Some(limiter @ Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = limiter {
-            let could = m.capacity_mbps(d).unwrap_or(*rate);
-            let got = goodput.map_or(String::new(), |got| {
-                format!(
-                    " One TCP connection gets {} Mbit/s of the {} Mbit/s of payload that this rate allows.",
-                    digits(got),
-                    digits(could)
-                )
-            });
-            let burst = m
-                .idle
-                .as_ref()
-                .map(|idle| rate * idle.rtt_min_ms / 8.0)
-                .filter(|kb| limiter.bucket_bytes.is_some_and(|bucket| bucket < 1e3 * kb));
-            let ask = match burst {
-                Some(kb) => format!(
-                    "Which rate and burst (CIR, Bc) are configured for this direction? A burst of at least {} kB, which \
-                     is the rate times the round trip, or shaping instead of policing, would let one connection use \
-                     the rate.",
-                    digits(kb)
-                ),
-                None => "Which rate and burst (CIR, Bc) are configured for this direction? Shaping instead of policing \
-                         would drop less."
-                    .into(),
-            };
-            all.push(Claim {
-                title: format!("{title}: packets above {} Mbit/s are dropped, not queued", digits(*rate)),
-                observed: format!("{}.{got}", capital(&limit(limiter))),
-                ask,
-                sure: trains(series, d),
-            });
-        } else if let (Some(v), Some(got)) = (is_policed, goodput) {
-            let rate = v.limit_mbps.map_or(String::new(), |rate| format!(" at {} Mbit/s", digits(rate)));
-            all.push(Claim {
-                title: format!("{title}: packets are dropped as by a policer{rate}"),
-                observed: format!(
-                    "One TCP connection gets {} Mbit/s. The packets that are lost are those that exceed a rate, and \
-                     those that pass are not delayed.",
-                    digits(got)
-                ),
-                ask: "Is this direction policed? Which rate and burst (CIR, Bc) are configured?".into(),
-                sure: format!(
-                    "Diagnosis of the captured packets, {:.0} % confidence; {} of the connection's time. Trains of \
-                     datagrams did not confirm it.",
-                    100.0 * v.confidence,
-                    percent(v.share)
-                ),
-            });
-        }
-        if let Some(Fault::Delayed { added_ms }) = fault(m, d) {
-            all.push(Claim {
-                title: format!("{title}: a queue adds {} ms to every round trip", digits(added_ms)),
-                observed: format!(
-                    "While TCP fills the {load}, the median round trip of probes rises by {} ms.{}",
-                    digits(added_ms),
-                    limiter.map_or(String::new(), |l| format!(" The trains show {}.", limit(l)))
-                ),
-                ask: "How long is the queue at the narrowest hop, and can it use active queue management (CoDel, \
-                      PIE) or be shortened?"
-                    .into(),
-                sure: echoes(m, d),
-            });
-        }
-        let random = found.verdict.as_ref().filter(|v| v.cause == Cause::RandomLoss && v.confidence >= SURE);
-        if let (Some(v), Some(test)) = (random, m.test(d.name())) {
-            all.push(Claim {
-                title: format!("{title}: packets are lost whatever the load is"),
-                observed: format!(
-                    "{} % of the segments of one TCP connection were retransmitted, and no rate limit or queue explains \
-                     the losses. It gets {} Mbit/s.",
-                    digits(100.0 * test.retransmitted_share),
-                    digits(test.goodput_mbps)
-                ),
-                ask: "Please check the error counters (CRC, FEC, radio) of the links on this path.".into(),
-                sure: format!(
-                    "Diagnosis of the captured packets, {:.0} % confidence; {} of the connection's time.",
-                    100.0 * v.confidence,
-                    percent(v.share)
-                ),
-            });
-        }
+        all.extend(policed(series, m, d));
+        all.extend(delayed(series, m, d));
+        all.extend(random(m, d));
         if limiter.is_none() && all.len() == before {
             all.extend(unexplained(m, d));
         }
-        if let Some(path) = &found.path {
-            all.extend(of_path(path, d));
+        if let Some(path) = &m.direction(d).path {
+            all.extend(of_path(path, d, m.lang));
         }
     }
-    if let Some(idle) = m.idle.as_ref().filter(|idle| idle.lost_share >= MIN_LOST) {
-        all.push(Claim {
-            title: "Packets are lost on the idle path".into(),
-            observed: format!(
-                "{} of {} probes without any load had no answer.",
-                percent(idle.lost_share),
-                idle.sent
-            ),
-            ask: "Please check the error counters of the links on this path.".into(),
-            sure: format!(
-                "{} probes of 64 bytes, 50 ms apart; the direction of the loss is not known.",
-                idle.sent
-            ),
+    all.extend(idle(m));
+    all
+}
+
+/// Returns the claim that a direction is policed: by its trains, or by the packets of the test alone.
+fn policed(series: &MeasurementSeries, m: &Measurement, d: Direction) -> Option<Claim> {
+    let (lang, load) = (m.lang, d.capital(m.lang));
+    let goodput = m.test(d.name()).map(|t| t.goodput_mbps);
+    if let Some(limiter @ Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) =
+        series.limiter(d)
+    {
+        let could = m.capacity_mbps(d).unwrap_or(*rate);
+        let got = goodput.map_or(String::new(), |got| {
+            say!(lang, "ticket.policer.got", got = digits(got), could = digits(could))
+        });
+        let burst = m
+            .idle
+            .as_ref()
+            .map(|idle| rate * idle.rtt_min_ms / 8.0)
+            .filter(|kb| limiter.bucket_bytes.is_some_and(|bucket| bucket < 1e3 * kb));
+        let observed =
+            say!(lang, "ticket.policer.observed", limit = capital(&limit(limiter, lang)), got = got);
+        return Some(Claim {
+            title: say!(lang, "ticket.policer.title", load = load, rate = digits(*rate)),
+            observed,
+            ask: match burst {
+                Some(kb) => say!(lang, "ticket.policer.ask.burst", kb = digits(kb)),
+                None => say!(lang, "ticket.policer.ask"),
+            },
+            sure: trains(series, d),
         });
     }
-    all
+    let verdict = m.direction(d).verdict.as_ref();
+    let v = verdict.filter(|v| v.cause == Cause::Policed && v.confidence >= SURE)?;
+    Some(Claim {
+        title: match v.limit_mbps {
+            Some(rate) => say!(lang, "ticket.policed.title.rate", load = load, rate = digits(rate)),
+            None => say!(lang, "ticket.policed.title", load = load),
+        },
+        observed: say!(lang, "ticket.policed.observed", got = digits(goodput?)),
+        ask: say!(lang, "ticket.policed.ask"),
+        sure: diagnosed("ticket.policed.sure", v, lang),
+    })
+}
+
+/// How sure a diagnosis of packets is.
+fn diagnosed(key: &str, v: &TestVerdict, lang: Lang) -> String {
+    say!(lang, key, confidence = format!("{:.0}", 100.0 * v.confidence), share = percent(v.share))
+}
+
+/// Returns the claim that a queue delays a direction.
+fn delayed(series: &MeasurementSeries, m: &Measurement, d: Direction) -> Option<Claim> {
+    let lang = m.lang;
+    let Some(Fault::Delayed { added_ms }) = fault(m, d) else { return None };
+    let ms = digits(added_ms);
+    let shown = series
+        .limiter(d)
+        .map_or(String::new(), |l| say!(lang, "ticket.delayed.trains", limit = limit(l, lang)));
+    Some(Claim {
+        title: say!(lang, "ticket.delayed.title", load = d.capital(lang), ms = ms),
+        observed: say!(lang, "ticket.delayed.observed", load = d.load(lang), ms = ms) + &shown,
+        ask: say!(lang, "ticket.delayed.ask"),
+        sure: echoes(m, d),
+    })
+}
+
+/// Returns the claim that a direction loses packets whatever the load is.
+fn random(m: &Measurement, d: Direction) -> Option<Claim> {
+    let lang = m.lang;
+    let verdict = m.direction(d).verdict.as_ref();
+    let v = verdict.filter(|v| v.cause == Cause::RandomLoss && v.confidence >= SURE)?;
+    let test = m.test(d.name())?;
+    let share = digits(100.0 * test.retransmitted_share);
+    Some(Claim {
+        title: say!(lang, "ticket.random.title", load = d.capital(lang)),
+        observed: say!(lang, "ticket.random.observed", share = share, got = digits(test.goodput_mbps)),
+        ask: say!(lang, "ticket.random.ask"),
+        sure: diagnosed("ticket.random.sure", v, lang),
+    })
+}
+
+/// Returns the claim that packets are lost on the idle path.
+fn idle(m: &Measurement) -> Option<Claim> {
+    let lang = m.lang;
+    let idle = m.idle.as_ref().filter(|idle| idle.lost_share >= MIN_LOST)?;
+    Some(Claim {
+        title: say!(lang, "ticket.idle.title"),
+        observed: say!(lang, "ticket.idle.observed", share = percent(idle.lost_share), n = idle.sent),
+        ask: say!(lang, "ticket.idle.ask"),
+        sure: say!(lang, "ticket.idle.sure", n = idle.sent),
+    })
 }
 
 /// Returns the claim that a direction loses packets for a reason that the tests do not show.
 fn unexplained(m: &Measurement, d: Direction) -> Option<Claim> {
+    let lang = m.lang;
     let test = m.test(d.name()).filter(|test| test.retransmitted_share >= MIN_RETRANSMITTED)?;
     let share = percent(test.retransmitted_share);
     Some(Claim {
-        title: format!(
-            "{}: {share} of the segments are retransmitted, and the cause is not known",
-            capital(d.load())
-        ),
-        observed: format!(
-            "One TCP connection gets {} Mbit/s. Neither the trains of datagrams nor the captured packets show a \
-             rate limit or a queue that explains the losses.",
-            digits(test.goodput_mbps)
-        ),
-        ask: "Is this direction policed, and do its queues or links count drops or errors?".into(),
-        sure: format!("Counted by the sender's kernel during {} s.", digits(test.seconds)),
+        title: say!(lang, "ticket.unexplained.title", load = d.capital(lang), share = share),
+        observed: say!(lang, "ticket.unexplained.observed", got = digits(test.goodput_mbps)),
+        ask: say!(lang, "ticket.unexplained.ask"),
+        sure: say!(lang, "ticket.unexplained.sure", seconds = digits(test.seconds)),
     })
 }
 
 /// Returns what datagrams show of a direction.
-fn of_path(path: &MeasuredPath, d: Direction) -> Vec<Claim> {
+fn of_path(path: &MeasuredPath, d: Direction, lang: Lang) -> Vec<Claim> {
     let mut all = Vec::new();
-    let load = capital(d.load());
+    let load = d.capital(lang);
     if let (true, Some(mtu)) = (path.black_hole, path.mtu) {
         all.push(Claim {
-            title: format!("{load}: packets above {mtu} bytes vanish without an ICMP message"),
-            observed: format!(
-                "The largest packet that passes has {mtu} bytes. TCP sent larger ones, lost them, and received no \
-                 \"fragmentation needed\" or \"packet too big\"."
-            ),
-            ask: format!("Please carry 1500 bytes, let the ICMP messages pass, or clamp the MSS to {}.", mtu.saturating_sub(40)),
-            sure: "Three copies of each size were sent, in two rounds.".into(),
+            title: say!(lang, "ticket.black-hole.title", load = load, mtu = mtu),
+            observed: say!(lang, "ticket.black-hole.observed", mtu = mtu),
+            ask: say!(lang, "ticket.black-hole.ask", mss = mtu.saturating_sub(40)),
+            sure: say!(lang, "ticket.black-hole.sure"),
         });
     }
     let changed = path.marks.iter().filter(|m| m.arrived != Some(m.sent));
     let changed: Vec<String> = changed
         .map(|m| match m.arrived {
-            Some(tos) => format!("{} as DSCP {} with ECN {:#04b}", m.name, tos >> 2, tos & 0b11),
-            None => format!("{} not at all", m.name),
+            Some(tos) => say!(
+                lang,
+                "ticket.marks.changed",
+                name = m.name,
+                dscp = tos >> 2,
+                ecn = format!("{:#04b}", tos & 0b11)
+            ),
+            None => say!(lang, "ticket.marks.lost", name = m.name),
         })
         .collect();
     if !changed.is_empty() {
         all.push(Claim {
-            title: format!("{load}: DSCP or ECN marks are changed"),
-            observed: format!("What was sent arrives thus: {}.", changed.join(", ")),
-            ask: "Are these marks meant to be rewritten on this circuit?".into(),
-            sure: "Three datagrams with each mark.".into(),
+            title: say!(lang, "ticket.marks.title", load = load),
+            observed: say!(lang, "ticket.marks.observed", marks = changed.join(word(lang, "measure.comma"))),
+            ask: say!(lang, "ticket.marks.ask"),
+            sure: say!(lang, "ticket.marks.sure"),
         });
     }
     if let Some(share) = path.reordered_share.filter(|share| *share >= MIN_REORDERED) {
         all.push(Claim {
-            title: format!("{load}: packets arrive out of order"),
-            observed: format!("{} of the datagrams of a train arrived after a later one.", percent(share)),
-            ask: "Is traffic of one flow spread over several links?".into(),
-            sure: "The order of one train of datagrams (RFC 4737).".into(),
+            title: say!(lang, "ticket.reordered.title", load = load),
+            observed: say!(lang, "ticket.reordered.observed", share = percent(share)),
+            ask: say!(lang, "ticket.reordered.ask"),
+            sure: say!(lang, "ticket.reordered.sure"),
         });
     }
     all
@@ -268,41 +256,38 @@ fn of_path(path: &MeasuredPath, d: Direction) -> Vec<Claim> {
 
 /// How sure the limit of a direction is: its trains in all measurements.
 fn trains(series: &MeasurementSeries, d: Direction) -> String {
+    let lang = series.lang;
     let all: Vec<&Limiter> = series.measurements().filter_map(|m| m.direction(d).limiter.as_ref()).collect();
     let same = || all.iter().filter(|l| l.kind == LimiterFound::Policer);
     let datagrams: u64 = all.iter().map(|l| l.datagrams).sum();
     let rates = five_numbers(same().filter_map(|l| l.rate_mbps));
     let range = match rates {
         Some([min, .., max]) if digits(min) != digits(max) => {
-            format!(", between {} and {} Mbit/s", digits(min), digits(max))
+            say!(lang, "ticket.trains.range", min = digits(min), max = digits(max))
         }
         _ => String::new(),
     };
-    format!(
-        "Trains of UDP datagrams above the rate ({datagrams} datagrams): their losses follow a token bucket, and those that \
-         pass are not delayed. Found in {} of {} measurements{range}.",
-        same().count(),
-        all.len()
-    )
+    let n = same().count();
+    say!(lang, "ticket.trains", datagrams = datagrams, n = n, all = all.len(), range = range)
 }
 
 /// How sure a delay is: the number of probes.
 fn echoes(m: &Measurement, d: Direction) -> String {
     let loaded = [d.name(), d.several()].into_iter().filter_map(|name| m.test(name)?.loaded.as_ref());
     let (probes, idle) = (loaded.map(|l| l.sent).sum::<u64>(), m.idle.as_ref().map_or(0, |idle| idle.sent));
-    format!("{probes} probes during the tests, compared with {idle} on the idle path.")
+    say!(m.lang, "ticket.echoes", probes = probes, idle = idle)
 }
 
 /// The tests in a table: what was sent, for how long, and what arrived.
 fn table(m: &Measurement) -> Table<'static> {
+    let lang = m.lang;
     let row = |t: &super::model::StreamTest| {
+        let load = t.direction.load(lang);
         vec![
-            format!(
-                "{}, {} TCP connection{}",
-                t.direction.load(),
-                t.connections,
-                if t.connections == 1 { "" } else { "s" }
-            ),
+            match t.connections {
+                1 => say!(lang, "ticket.row.one", load = load),
+                n => say!(lang, "ticket.row", load = load, n = n),
+            },
             if t.control.is_empty() { "-".into() } else { t.control.clone() },
             format!("{:.1}", t.seconds),
             format!("{:.1}", t.bytes as f64 / 1e6),
@@ -312,61 +297,48 @@ fn table(m: &Measurement) -> Table<'static> {
         ]
     };
     let rows: Vec<Vec<String>> = m.tests.iter().map(row).collect();
-    Table::filled(
-        &[
-            ("test", None),
-            ("CC", None),
-            ("time", Some("s")),
-            ("arrived", Some("MB")),
-            ("goodput", Some("Mbit/s")),
-            ("resent", Some("%")),
-            ("RTT", Some("ms")),
-        ],
-        &rows,
-    )
+    let heads = [
+        ("measure.head.test", None),
+        ("measure.head.control", None),
+        ("measure.head.seconds", Some("s")),
+        ("measure.head.arrived", Some("MB")),
+        ("measure.head.goodput", Some("Mbit/s")),
+        ("measure.head.resent", Some("%")),
+        ("measure.head.rtt", Some("ms")),
+    ];
+    Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
 }
 
 fn method(series: &MeasurementSeries, m: &Measurement) -> String {
+    let lang = m.lang;
     let idle = m.idle.as_ref().map_or(String::new(), |idle| {
-        format!(
-            " The idle round trip is {} ms (minimum {} ms, {} probes).",
-            digits(idle.rtt_p50_ms),
-            digits(idle.rtt_min_ms),
-            idle.sent
-        )
+        let (median, min) = (digits(idle.rtt_p50_ms), digits(idle.rtt_min_ms));
+        say!(lang, "ticket.method.idle", median = median, min = min, n = idle.sent)
     });
-    let which = if series.measurements().count() > 1 {
-        "The table shows the measurement with the median upload, of those that agree on the limit. "
-    } else {
-        ""
-    };
-    format!(
-        "{which}Goodput is received payload without the first quarter of a test; \"resent\" is the share of segments that \
-         the sender's kernel retransmitted; RTT is that of UDP probes during the test.{idle} The whole measurement took \
-         {:.0} s. Tool: longfat {} (`longfat measure`, open source); both ends are Linux hosts of ours.",
-        m.seconds, m.longfat
-    )
+    let several = series.measurements().count() > 1;
+    let which = if several { word(lang, "ticket.method.which") } else { "" };
+    let seconds = format!("{:.0}", m.seconds);
+    say!(lang, "ticket.method.text", which = which, idle = idle, seconds = seconds, version = m.longfat)
 }
 
 /// How the carrier can repeat the measurement, with longfat and with iperf3.
 fn repeat(series: &MeasurementSeries, m: &Measurement) -> String {
+    let lang = series.lang;
     let port = m.server.parse::<SocketAddr>().map_or(4717, |at| at.port());
-    let mut out = format!(
-        "    far end:   longfat serve --listen '[::]:{port}'\n    near end:  sudo longfat measure FAR-END:{port} --repeat 5\n\n"
-    );
-    out += &wrap(
-        "With iperf3, which shows the rates but not their cause (`-R` reverses the direction):",
-        WIDTH,
-        "",
-    );
-    out += "\n    far end:   iperf3 -s\n    near end:  iperf3 -c FAR-END -t 10\n";
+    let line = |end: &str, command: &str| format!("    {}  {command}\n", word(lang, end));
+    let (far, near) = ("ticket.far", "ticket.near");
+    let mut out = line(far, &format!("longfat serve --listen '[::]:{port}'"));
+    out += &line(near, &format!("sudo longfat measure FAR-END:{port} --repeat 5"));
+    out += "\n";
+    out += &wrap(word(lang, "ticket.iperf3"), WIDTH, "");
+    out += "\n";
+    out += &line(far, "iperf3 -s");
+    out += &line(near, "iperf3 -c FAR-END -t 10");
     for d in Direction::BOTH {
         if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = series.limiter(d) {
             let reverse = if d == Direction::Down { " -R" } else { "" };
-            out += &format!(
-                "    near end:  iperf3 -c FAR-END -u -l 1200 -t 10 -b {:.0}M{reverse}\n",
-                (ABOVE * rate).round()
-            );
+            let rate = (ABOVE * rate).round();
+            out += &line(near, &format!("iperf3 -c FAR-END -u -l 1200 -t 10 -b {rate:.0}M{reverse}"));
         }
     }
     out
@@ -382,12 +354,12 @@ fn capital(text: &str) -> String {
 }
 
 /// An address as the page shows it: a private one only if wanted.
-fn shown(address: &str, addresses: bool) -> String {
+fn shown(address: &str, addresses: bool, lang: Lang) -> String {
     let ip = address.parse::<SocketAddr>().map(|at| at.ip()).or_else(|_| address.parse::<IpAddr>());
     match ip {
-        Ok(ip) if !addresses && is_private(ip) => "a private address".into(),
+        Ok(ip) if !addresses && is_private(ip) => say!(lang, "ticket.private"),
         Ok(ip) => ip.to_string(),
-        Err(_) if !addresses => "an address that is not shown".into(),
+        Err(_) if !addresses => say!(lang, "ticket.hidden"),
         Err(_) => address.into(),
     }
 }
@@ -470,11 +442,11 @@ mod tests {
         for private in
             ["10.1.2.3", "192.168.0.1", "100.64.0.1", "169.254.1.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"]
         {
-            assert_eq!(shown(private, false), "a private address", "{private}");
+            assert_eq!(shown(private, false, Lang::En), "a private address", "{private}");
         }
         for public in ["198.51.100.7", "100.128.0.1", "2001:db8::1"] {
-            assert_eq!(shown(public, false), public);
+            assert_eq!(shown(public, false, Lang::En), public);
         }
-        assert_eq!(shown("[fd00::1]:4717", true), "fd00::1");
+        assert_eq!(shown("[fd00::1]:4717", true, Lang::En), "fd00::1");
     }
 }

@@ -5,12 +5,11 @@ use super::model::Measurement;
 use super::run::{MeasureError, MeasureOptions, OnStep, measure, now};
 use super::segments::{Segment, ViaMeasurement};
 use ::measure::client::{Client, ClientError};
+use report::word;
 use std::time::{Duration, Instant};
 
 /// Time in which a server must have measured the path to the next.
 const SEGMENT_TIME: Duration = Duration::from_secs(120);
-/// The end that measures, in the names of segments.
-const HERE: &str = "this host";
 
 /// A host of `--via`.
 #[derive(Clone, Debug)]
@@ -42,7 +41,8 @@ pub fn measure_via(
     let Some(last) = hosts.last() else {
         return Err(ClientError::Name(String::new(), std::io::ErrorKind::NotFound.into()).into());
     };
-    let mut named = |name: &str| step(&format!("{HERE} -> {}: {name}", last.name));
+    let here = word(options.lang, "measure.via.here");
+    let mut named = |name: &str| step(&format!("{here} -> {}: {name}", last.name));
     let end_to_end = measure(&to(last, options), &mut named, interrupted)?.measurement;
     let short = MeasureOptions { quick: true, cures: false, ..options.clone() };
     let mut segments = Vec::new();
@@ -51,7 +51,7 @@ pub fn measure_via(
             break;
         }
         let from = i.checked_sub(1).and_then(|before| hosts.get(before));
-        let name = from.map_or(HERE, |from| &from.name);
+        let name = from.map_or(here, |from| &from.name);
         let mut named = |what: &str| step(&format!("{name} -> {}: {what}", host.name));
         let measured = match from {
             None => measure(&to(host, &short), &mut named, interrupted)

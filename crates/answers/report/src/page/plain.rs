@@ -4,6 +4,7 @@
 use super::shell::without_script;
 use crate::markup::escaped;
 use crate::plot::{Drawing, Look, Theme};
+use crate::strings::Lang;
 use crate::table::Table;
 use std::fmt::Write;
 
@@ -12,14 +13,20 @@ use std::fmt::Write;
 /// The page follows the system's light or dark theme, and prints in the light one.
 #[derive(Clone, Debug)]
 pub struct PlainPage {
+    lang: Lang,
     title: String,
     body: String,
 }
 
 impl PlainPage {
-    /// A page with its title and, below it, a headline.
+    /// An English page with its title and, below it, a headline.
     pub fn new(title: &str, headline: &str) -> PlainPage {
-        let mut page = PlainPage { title: title.into(), body: String::new() };
+        PlainPage::in_language(title, headline, Lang::En)
+    }
+
+    /// A page in a language, with its title and, below it, a headline.
+    pub fn in_language(title: &str, headline: &str, lang: Lang) -> PlainPage {
+        let mut page = PlainPage { lang, title: title.into(), body: String::new() };
         page.element("h1", "", title);
         if !headline.is_empty() {
             let _ =
@@ -62,7 +69,8 @@ impl PlainPage {
 
     /// A drawing, which `draw` makes for each theme; left out if there is nothing to draw.
     pub fn drawing(&mut self, draw: impl Fn(&Look) -> Option<Drawing>) {
-        let themes = [Theme::Light, Theme::Dark].map(|theme| draw(&Look { theme, ..Look::default() }));
+        let themes = [Theme::Light, Theme::Dark]
+            .map(|theme| draw(&Look { theme, lang: self.lang, ..Look::default() }));
         if let [Some(light), Some(dark)] = themes {
             self.body += &light.svg_with(&dark);
         }
@@ -75,7 +83,7 @@ impl PlainPage {
 
     /// The whole file.
     pub fn html(&self) -> String {
-        without_script(&self.title, &self.body)
+        without_script(&self.title, &self.body, self.lang)
     }
 }
 

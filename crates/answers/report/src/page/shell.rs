@@ -56,10 +56,10 @@ pub(crate) fn with_script<'a>(
 }
 
 /// A page of `body` without script: its Content-Security-Policy allows only the style sheet.
-pub(super) fn without_script(title: &str, body: &str) -> String {
+pub(super) fn without_script(title: &str, body: &str, lang: Lang) -> String {
     let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
     let title = format!("{} – longfat", escaped(title));
-    let head = fill(head, &[("lang", Lang::En.code()), ("title", &title)]);
+    let head = fill(head, &[("lang", lang.code()), ("title", &title)]);
     format!("{head}<main id=\"report\" class=\"plain\">\n{body}</main></body></html>\n")
 }
 

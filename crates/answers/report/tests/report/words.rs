@@ -8,7 +8,12 @@ use units::Goal;
 fn texts() -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     let explorer = include_str!("../../../../../web/src/explore/strings.json");
-    for file in [include_str!("../../strings.json"), include_str!("../../names.json"), explorer] {
+    let of_report = [
+        include_str!("../../strings.json"),
+        include_str!("../../live.json"),
+        include_str!("../../names.json"),
+    ];
+    for file in of_report.into_iter().chain([explorer]) {
         let table: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(file).unwrap();
         all.extend(table.into_iter().map(|(key, text)| (key, text["en"].clone(), text["zh"].clone())));
     }

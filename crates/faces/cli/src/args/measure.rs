@@ -1,5 +1,6 @@
 //! Options of `longfat measure`.
 
+use super::LangArg;
 use clap::Args;
 use std::path::PathBuf;
 use units::Span;
@@ -73,6 +74,9 @@ pub struct MeasureArgs {
     /// Show private addresses in the page for the carrier.
     #[arg(long, requires = "ticket")]
     pub addresses: bool,
+    /// Language of the sentences, en or zh: in the text, the pages and the JSON object.
+    #[arg(long, value_enum, default_value_t = LangArg::En, hide_possible_values = true)]
+    pub lang: LangArg,
     /// Show no progress.
     #[arg(long)]
     pub no_progress: bool,

@@ -8,9 +8,11 @@ use crate::escape::{self, eprint_escaped};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::regular::NewFile;
-use app::watch::{Exporter, LiveFilter, LiveOptions, LiveTarget, Watch, Watched, terminate};
-use report::Style;
+use app::watch::{
+    Exporter, LiveFilter, LiveOptions, LiveTarget, NoPackets, Watch, Watched, terminate, why_without_packets,
+};
 use report::diagnosis::text;
+use report::{Lang, Style, say};
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -29,7 +31,7 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         None => LiveFilter::default(),
         Some(text) => text.parse().map_err(|e| CliProblem::usage(format!("--filter: {e}")))?,
     };
-    let child = SharedChild::default();
+    let (child, lang) = (SharedChild::default(), args.lang.into());
     let target = match (args.pid, &args.container, args.command.is_empty()) {
         (Some(pid), _, _) => LiveTarget::Process(pid),
         (_, Some(name), _) => container(name)?,
@@ -38,10 +40,10 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
         (None, None, true) => LiveTarget::Host,
     };
     let name = match (args.pid, args.command.first()) {
-        (Some(pid), _) => format!("process {pid}"),
+        (Some(pid), _) => say(lang, "watch.process", &[("pid", &pid.to_string())]),
         (None, Some(program)) => program.to_string_lossy().into_owned(),
         (None, None) => {
-            args.container.clone().or(args.interface.clone()).unwrap_or_else(|| "this host".into())
+            args.container.clone().or(args.interface.clone()).unwrap_or_else(|| say(lang, "watch.host", &[]))
         }
     };
     let time = args.time.map(crate::duration);
@@ -63,7 +65,7 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     let as_diagnose = as_diagnose(args);
     let mode = live_mode(args)?;
     let written = created(args.write.as_deref())?;
-    let (mut output, report) = LiveOutput::new(mode, &name);
+    let (mut output, report) = LiveOutput::new(mode, &name, lang);
     let write = match mode {
         LiveArg::View if written.is_none() => Some(Box::new(output.recording()) as Box<dyn Write + Send>),
         _ => writer(written.as_ref())?,
@@ -146,6 +148,7 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
     };
     let capture = Watch::open(options)?;
     if let Some(why) = capture.without_packets() {
+        let why = why_without_packets(&why, Lang::En);
         return Err(CliProblem::usage(format!(
             "{device}: {why}; `longfat watch` also works without packets, but knows less then"
         )));
@@ -185,8 +188,8 @@ fn finish(
         eprint_escaped!("{files}");
     } else {
         let style = if wraps { error_terminal() } else { terminal() };
-        let first =
-            without_packets.map(|why| print::wrap(&cannot_tell(&why), style.width.max(60), "") + "\n");
+        let first = without_packets
+            .map(|why| print::wrap(&cannot_tell(&why, args.lang.into()), style.width.max(60), "") + "\n");
         let blank = if files.is_empty() { "" } else { "\n" };
         let text = format!(
             "{}{}{blank}{files}",
@@ -203,11 +206,8 @@ fn finish(
 }
 
 /// Formats the first sentence of a diagnosis without packets.
-fn cannot_tell(why: &str) -> String {
-    format!(
-        "Only the kernel's counters are available ({why}): they cannot tell whether packets are lost, where they queue and \
-         what kind of limiter there is."
-    )
+fn cannot_tell(why: &NoPackets, lang: Lang) -> String {
+    say(lang, "watch.counters-only", &[("why", &why_without_packets(why, lang))])
 }
 
 /// Returns the style of standard error.

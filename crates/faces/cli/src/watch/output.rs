@@ -8,6 +8,7 @@ use crate::args::{LiveArg, WatchArgs};
 use crate::escape;
 use crate::problem::CliProblem;
 use app::watch::OnReport;
+use report::Lang;
 use result::watch::WatchReport;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
@@ -43,6 +44,7 @@ struct Showing {
     mode: LiveArg,
     /// Name of what is watched.
     name: String,
+    lang: Lang,
     reports: Receiver<WatchReport>,
     recording: Recording,
 }
@@ -61,15 +63,15 @@ pub struct LiveOutput {
 impl LiveOutput {
     /// Creates the output and the function that takes its reports; nothing is shown before
     /// [`LiveOutput::start`].
-    pub fn new(mode: LiveArg, name: &str) -> (LiveOutput, Option<OnReport>) {
+    pub fn new(mode: LiveArg, name: &str, lang: Lang) -> (LiveOutput, Option<OnReport>) {
         if mode == LiveArg::Off {
             return (LiveOutput::default(), None);
         }
         let (sender, reports) = sync_channel(MAX_WAITING);
         let on_report: OnReport =
             Box::new(move |report| !matches!(sender.try_send(report), Err(TrySendError::Full(_))));
-        let recording = Recording::default();
-        let showing = Some(Showing { mode, name: name.into(), reports, recording: recording.clone() });
+        let recording = Recording::new(lang);
+        let showing = Some(Showing { mode, name: name.into(), lang, reports, recording: recording.clone() });
         (LiveOutput { showing, recording, ..LiveOutput::default() }, Some(on_report))
     }
 
@@ -105,11 +107,11 @@ impl LiveOutput {
 }
 
 /// Shows reports until there are no more.
-fn show(Showing { mode, name, reports, recording }: Showing, stop: &AtomicBool) {
+fn show(Showing { mode, name, lang, reports, recording }: Showing, stop: &AtomicBool) {
     let done = match mode {
         LiveArg::Off => Ok(()),
         LiveArg::Lines => reports.iter().filter(|r| r.seconds >= MIN_LINE_S).try_for_each(|report| {
-            let line = report::watch::line(&report) + "\n";
+            let line = report::watch::line(&report, lang) + "\n";
             io::stderr().write_all(escape::lines(&line).as_bytes())
         }),
         LiveArg::Json => reports.iter().try_for_each(|report| {
@@ -117,7 +119,7 @@ fn show(Showing { mode, name, reports, recording }: Showing, stop: &AtomicBool) 
             let mut out = io::stdout().lock();
             out.write_all(escape::json(&line).as_bytes()).and_then(|()| out.flush())
         }),
-        LiveArg::View => view::show(&name, &reports, &recording),
+        LiveArg::View => view::show(&name, lang, &reports, &recording),
     };
     match done {
         Ok(()) if mode != LiveArg::View => return,

@@ -1,6 +1,7 @@
 //! A capture file that the view of `longfat watch` begins and ends by a key.
 
 use crate::regular::NewFile;
+use report::{Lang, say};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +21,15 @@ struct State {
     file: Option<(PathBuf, NewFile, BufWriter<std::fs::File>)>,
     /// What the view shows.
     message: String,
+    lang: Lang,
 }
 
 impl Recording {
+    /// A recording that has not begun; its messages are in this language.
+    pub fn new(lang: Lang) -> Recording {
+        Recording(Arc::new(Mutex::new(State { lang, ..State::default() })))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,8 +46,8 @@ impl Recording {
             return state.end();
         }
         state.message = match state.begin(folder) {
-            Ok(path) => format!("writing {}", path.display()),
-            Err(e) => format!("cannot write: {e}"),
+            Ok(path) => say(state.lang, "watch.recording.writing", &[("path", &path.display().to_string())]),
+            Err(why) => say(state.lang, "watch.recording.failed", &[("why", &why)]),
         };
     }
 
@@ -56,10 +63,15 @@ impl Recording {
 }
 
 impl State {
-    fn begin(&mut self, folder: &Path) -> io::Result<PathBuf> {
-        let Some(head) = &self.head else {
-            return Err(io::Error::other("packets are not captured (CAP_NET_RAW), or --write takes them"));
-        };
+    fn begin(&mut self, folder: &Path) -> Result<PathBuf, String> {
+        if self.head.is_none() {
+            return Err(say(self.lang, "watch.recording.no-packets", &[]));
+        }
+        self.create(folder).map_err(|e| e.to_string())
+    }
+
+    fn create(&mut self, folder: &Path) -> io::Result<PathBuf> {
+        let head = self.head.as_deref().unwrap_or_default();
         let names = (1..=MAX_NUMBER).map(|n| folder.join(format!("longfat-watch-{n}.pcap")));
         let path = { names }.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
         let file = NewFile::create(&path)?;
@@ -72,7 +84,7 @@ impl State {
     fn end(&mut self) {
         let Some((path, file, mut out)) = self.file.take() else { return };
         self.message = match out.flush().and_then(|()| file.commit()) {
-            Ok(()) => format!("wrote {}", path.display()),
+            Ok(()) => say(self.lang, "watch.recording.wrote", &[("path", &path.display().to_string())]),
             Err(e) => format!("{}: {e}", path.display()),
         };
     }

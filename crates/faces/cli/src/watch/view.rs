@@ -9,7 +9,8 @@ use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table};
-use report::watch::{WatchGroups, WatchOrder, WatchRow, limit_text, rows};
+use report::watch::{WatchGroups, WatchOrder, WatchRow, limit_text, number_of, rows};
+use report::{Lang, say};
 use result::watch::{SenderLimit, WatchReport};
 use std::io;
 use std::os::fd::AsFd;
@@ -23,17 +24,21 @@ const POLL: Duration = Duration::from_millis(100);
 const WIDE: u16 = 132;
 /// Leaves the alternate screen and shows the cursor (xterm's control sequences), as `ratatui::restore` does.
 const LEAVE: &[u8] = b"\x1b[?1049l\x1b[?25h";
-const KEYS: &str = "q quit  s sort  g group  space freeze  w write  \u{2191}\u{2193} scroll";
 
 /// Shows reports until the user quits or there are no more; then the terminal is as before. A panic restores
 /// it too (`ratatui::try_init`), and [`Restorer`] does if this process is killed.
 ///
 /// # Errors
 /// Fails with an error of the terminal.
-pub fn show(name: &str, reports: &Receiver<WatchReport>, recording: &Recording) -> io::Result<()> {
+pub fn show(
+    name: &str,
+    lang: Lang,
+    reports: &Receiver<WatchReport>,
+    recording: &Recording,
+) -> io::Result<()> {
     let restorer = Restorer::new(io::stdin().as_fd(), LEAVE)?;
     let mut terminal = ratatui::try_init()?;
-    let mut view = View::new(name, recording);
+    let mut view = View::new(name, lang, recording);
     let shown = loop {
         if let Err(e) = terminal.draw(|frame| view.draw(frame)) {
             break Err(e);
@@ -70,48 +75,48 @@ fn wait(view: &mut View, reports: &Receiver<WatchReport>) -> io::Result<bool> {
     }
 }
 
-/// A column: its head, its width (0: what is left), its alignment and its cells.
+/// A column: the key of its head in `watch.head`, its width (0: what is left), its alignment and its cells.
 struct ViewColumn {
     head: &'static str,
     width: u16,
     alignment: Alignment,
-    cell: fn(&WatchRow) -> String,
+    cell: fn(&WatchRow, Lang) -> String,
 }
 
-const fn left(head: &'static str, width: u16, cell: fn(&WatchRow) -> String) -> ViewColumn {
+const fn left(head: &'static str, width: u16, cell: fn(&WatchRow, Lang) -> String) -> ViewColumn {
     ViewColumn { head, width, alignment: Alignment::Left, cell }
 }
 
-const fn right(head: &'static str, width: u16, cell: fn(&WatchRow) -> String) -> ViewColumn {
+const fn right(head: &'static str, width: u16, cell: fn(&WatchRow, Lang) -> String) -> ViewColumn {
     ViewColumn { head, width, alignment: Alignment::Right, cell }
 }
 
 /// The columns of a narrow terminal, 80 columns with the blanks between them.
 const NARROW_COLUMNS: [ViewColumn; 8] = [
-    left("peer", 0, |r| r.peer.clone()),
-    left("process", 9, |r| r.process.clone()),
-    right("Mb/s", 6, |r| r.rate.clone()),
-    right("RTT/min", 7, |r| r.rtt.clone()),
-    right("retr%", 5, |r| r.retransmitted.clone()),
-    right("cwnd", 5, |r| r.cwnd.clone()),
-    left("limit now", 10, |r| limit_text(r.limits[0], true)),
-    left("last min", 10, |r| limit_text(r.limits[1], true)),
+    left("peer", 0, |r, _| r.peer.clone()),
+    left("process", 9, |r, _| r.process.clone()),
+    right("rate", 6, |r, _| r.rate.clone()),
+    right("rtt", 7, |r, _| r.rtt.clone()),
+    right("retransmitted", 5, |r, _| r.retransmitted.clone()),
+    right("cwnd", 5, |r, _| r.cwnd.clone()),
+    left("now", 10, |r, lang| limit_text(r.limits[0], true, lang)),
+    left("minute", 10, |r, lang| limit_text(r.limits[1], true, lang)),
 ];
 
 const WIDE_COLUMNS: [ViewColumn; 10] = [
-    left("connection", 0, |r| r.connection.clone()),
-    left("process", 24, |r| match r.pid.is_empty() {
+    left("connection", 0, |r, _| r.connection.clone()),
+    left("process", 24, |r, _| match r.pid.is_empty() {
         true => r.process.clone(),
         false => format!("{} ({})", r.process, r.pid),
     }),
-    right("sent Mb/s", 9, |r| r.sent.clone()),
-    right("recv Mb/s", 9, |r| r.received.clone()),
-    right("RTT/min ms", 10, |r| r.rtt.clone()),
-    right("retr %", 6, |r| r.retransmitted.clone()),
-    right("cwnd", 5, |r| r.cwnd.clone()),
-    left("control", 8, |r| r.control.clone()),
-    left("limit now", 19, |r| limit_text(r.limits[0], false)),
-    left("limit, last minute", 19, |r| limit_text(r.limits[1], false)),
+    right("sent", 9, |r, _| r.sent.clone()),
+    right("received", 9, |r, _| r.received.clone()),
+    right("rtt.wide", 10, |r, _| r.rtt.clone()),
+    right("retransmitted.wide", 6, |r, _| r.retransmitted.clone()),
+    right("cwnd", 5, |r, _| r.cwnd.clone()),
+    left("control", 8, |r, _| r.control.clone()),
+    left("now", 19, |r, lang| limit_text(r.limits[0], false, lang)),
+    left("minute.wide", 19, |r, lang| limit_text(r.limits[1], false, lang)),
 ];
 
 /// The state of the view.
@@ -127,11 +132,13 @@ struct View {
     has_color: bool,
     /// The capture that `w` begins and ends.
     recording: Recording,
+    lang: Lang,
 }
 
 impl View {
-    fn new(name: &str, recording: &Recording) -> View {
+    fn new(name: &str, lang: Lang, recording: &Recording) -> View {
         View {
+            lang,
             name: escape::value(name).into_owned(),
             report: WatchReport::default(),
             order: WatchOrder::default(),
@@ -182,43 +189,52 @@ impl View {
         true
     }
 
+    fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
+        say(self.lang, key, values)
+    }
+
     /// The line above the table.
     fn title(&self) -> String {
         let r = &self.report;
         if r.schema.is_empty() {
-            return format!("longfat watch {}: no report yet", self.name);
+            return self.say("watch.title.none", &[("name", &self.name)]);
         }
         let missed = match r.missed_packets {
             0 => String::new(),
-            n => format!(", {n} packets missed"),
+            n => self.say("watch.title.missed", &[("n", &n.to_string())]),
         };
-        format!(
-            "longfat watch {}: {:.0} s, {} connections, sent {} and received {} Mbit/s{missed}",
-            self.name,
-            r.elapsed_s,
-            r.count,
-            report::watch::rate(r.sent_mbps),
-            report::watch::rate(r.received_mbps)
-        )
+        let [sent, received] = [r.sent_mbps, r.received_mbps].map(report::watch::rate);
+        let values = [
+            ("name", &self.name[..]),
+            ("seconds", &format!("{:.0}", r.elapsed_s)),
+            ("connections", &number_of(r.count, self.lang)),
+            ("sent", &sent),
+            ("received", &received),
+        ];
+        self.say("watch.title", &values) + &missed
     }
 
     /// The line below the table.
     fn state(&self) -> String {
         let groups = match self.groups {
-            WatchGroups::None => "",
-            WatchGroups::Process => ", by process",
-            WatchGroups::Peer => ", by peer",
+            WatchGroups::None => String::new(),
+            WatchGroups::Process => self.say("watch.group.process", &[]),
+            WatchGroups::Peer => self.say("watch.group.peer", &[]),
         };
-        let frozen = if self.is_frozen { "  FROZEN" } else { "" };
+        let frozen = match self.is_frozen {
+            true => format!("  {}", self.say("watch.frozen", &[])),
+            false => String::new(),
+        };
         let written = match self.recording.message() {
             message if message.is_empty() => message,
             message => format!("{}  ", escape::value(&message)),
         };
-        format!("{written}{KEYS}  [{}{groups}]{frozen}", self.order.name())
+        let keys = self.say("watch.keys", &[]);
+        format!("{written}{keys}  [{}{groups}]{frozen}", self.order.name(self.lang))
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>) {
-        let all = rows(&self.report, self.groups, self.order);
+        let all = rows(&self.report, self.groups, self.order, self.lang);
         let lines = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
         let [title, body, state] = Layout::vertical(lines).areas(frame.area());
         let visible = usize::from(body.height.saturating_sub(1));
@@ -228,13 +244,14 @@ impl View {
             Cell::new(Text::from(Line::from(text).alignment(column.alignment)))
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        let head = columns.iter().map(|column| cell(column.head.into(), column));
+        let head =
+            columns.iter().map(|column| cell(self.say(&format!("watch.head.{}", column.head), &[]), column));
         let shown = all.iter().skip(self.scrolled).take(visible);
         let shown = shown.map(|row| {
             let idle = matches!(row.limits[0], None | Some((SenderLimit::Idle, _)));
             let style =
                 if idle && self.has_color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
-            Row::new(columns.iter().map(|column| cell((column.cell)(row), column))).style(style)
+            Row::new(columns.iter().map(|column| cell((column.cell)(row, self.lang), column))).style(style)
         });
         let widths = columns.iter().map(|column| match column.width {
             0 => Constraint::Fill(1),
@@ -298,7 +315,7 @@ mod tests {
     }
 
     fn view() -> View {
-        let mut view = View::new("this host", &Recording::default());
+        let mut view = View::new("this host", Lang::En, &Recording::default());
         view.update(report());
         view
     }
@@ -327,6 +344,18 @@ mod tests {
         assert!(lines[7].starts_with("q quit"), "{}", lines[7]);
     }
 
+    /// Wide characters take two cells, of which the second is empty.
+    #[test]
+    fn eighty_columns_hold_the_most_important_in_chinese() {
+        let mut view = View { lang: Lang::Zh, name: "本机".into(), ..view() };
+        view.press(key(KeyCode::Char('g')));
+        let lines: Vec<String> = drawn(&mut view, 80, 8).iter().map(|line| line.replace(' ', "")).collect();
+        assert_eq!(lines[0], "longfatwatch本机：12秒，3个连接，发送17.0、接收5.00Mbit/s");
+        assert_eq!(lines[1], "对端进程Mb/sRTT/min重传%cwnd当前受限近一分钟");
+        assert_eq!(lines[2], "1个连接python316.1↑40/381.2056接收窗97接收窗97");
+        assert_eq!(lines[7], "q退出s排序g分组空格暂停w抓包↑↓滚动[速率，按进程]");
+    }
+
     #[test]
     fn two_hundred_columns_hold_everything() {
         let lines = drawn(&mut view(), 200, 8);
@@ -347,7 +376,7 @@ mod tests {
     #[test]
     fn no_invisible_character_reaches_the_terminal() {
         for width in [20, 80, 200] {
-            let mut view = View::new("x\x1b[2J", &Recording::default());
+            let mut view = View::new("x\x1b[2J", Lang::En, &Recording::default());
             view.update(report());
             for _ in 0..3 {
                 let text = drawn(&mut view, width, 10).concat();
