@@ -67,7 +67,9 @@ fn modules(root: &str) -> (BTreeSet<&str>, BTreeMap<&str, &str>) {
             continue;
         };
         let names = if rest.starts_with('{') { items(rest) } else { vec![rest] };
-        origins.extend(names.iter().map(|path| (path.rsplit([' ', ':']).next().unwrap_or_default(), module)));
+        // A list may end with a comma, after which there is no name.
+        let names = names.iter().filter(|path| !path.is_empty());
+        origins.extend(names.map(|path| (path.rsplit([' ', ':']).next().unwrap_or_default(), module)));
     }
     (modules, origins)
 }
