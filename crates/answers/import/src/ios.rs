@@ -9,6 +9,7 @@
 //! | configuration | imported as | departures |
 //! |---|---|---|
 //! | `police cir bc be pir` | `policer`: one rate two colours, RFC 2697, RFC 2698; a packet larger than the bucket does not conform | bytes of IP: Ethernet's 14 bytes (no FCS) are not counted |
+//! | ASA: `police input R B`, `police output R B` | the same in one direction of `service-policy P interface I` | |
 //! | `shape average cir bc be` | `shaper` with `refill = "interval"`; a packet larger than Bc uses credit of later intervals | |
 //! | `shape peak` | the same `shaper` with cir (1 + be / bc) | |
 //! | `shape` of a class among others | the ceiling of its class, Bc its bucket | refills continuously, not every Tc |
@@ -42,7 +43,7 @@ pub(crate) use show::{count, share};
 pub(crate) struct Ios;
 
 impl Foreign for Ios {
-    const TITLE: &'static str = "policies of Cisco IOS, IOS XR, NX-OS, Arista EOS";
+    const TITLE: &'static str = "policies of Cisco IOS, IOS XR, NX-OS, ASA, Arista EOS";
     const LOOKS_FOR: &'static str =
         "policy-map with police, shape, bandwidth or priority, and the output of `show policy-map interface`";
 

@@ -46,6 +46,12 @@ impl Foreign for Junos {
             "class-of-service {",
             "firewall {",
         ];
+        // VyOS, whose lines begin alike.
+        const OTHERS: [&str; 3] = ["set traffic-policy ", "set qos policy ", "set interfaces ethernet "];
+        let is_other = |line: &str| OTHERS.iter().any(|start| line.trim_start().starts_with(start));
+        if text.lines().any(is_other) {
+            return 0;
+        }
         let is_junos = |line: &&str| {
             let line = line.trim_start();
             // Junos statements end with a semicolon or open a block.

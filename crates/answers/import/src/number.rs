@@ -154,7 +154,8 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
-        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        10_000..100_000 => format!("{} kB", (bytes as f64 / 1e2).round() / 10.0),
+        100_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
 }

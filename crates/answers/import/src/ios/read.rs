@@ -179,6 +179,14 @@ impl IosReader<'_> {
             self.within = Within::Nothing;
             return Line::Understood;
         }
+        // ASA.
+        match words[..] {
+            ["service-policy", policy, "interface", name] => return self.use_on_asa(number, policy, name),
+            ["service-policy", policy, "global"] => {
+                return self.use_on_asa(number, policy, "every interface");
+            }
+            _ => {}
+        }
         match first.as_str() {
             // `show`: `Class-map: NAME (match-any)`, of NX-OS `Class-map (qos):   NAME (match-any)`.
             "class-map:" => self.class_shown(number, indent, words.get(1).copied().unwrap_or_default()),
@@ -187,6 +195,7 @@ impl IosReader<'_> {
             }
             "service-policy:" => self.service_shown(number, indent, &words).into(),
             "service-policy" if lower.contains(':') => self.service_shown(number, indent, &words).into(),
+            // ASA: `service-policy POLICY interface NAME` and `service-policy POLICY global`.
             "policy-map" => {
                 let name = words.last().copied().unwrap_or_default().to_string();
                 self.policy(&name, number);
@@ -264,6 +273,37 @@ impl IosReader<'_> {
         let Within::Policy(policy) = &self.within else { return false };
         let class = self.model.policies.get(policy).and_then(|p| p.classes.last());
         class.and_then(|c| c.shape.as_ref()).is_some_and(|s| s.cir == IosRate::Bits(0))
+    }
+
+    /// The name of the policy that holds what an ASA's policy polices in one direction.
+    fn of_direction(policy: &str, inward: bool) -> String {
+        format!("{policy} ({})", if inward { "input" } else { "output" })
+    }
+
+    /// ASA: `police input …` or `police output …` below a class. The policy has no direction, its policers have.
+    fn police_one_way(&mut self, policy: &str, line: usize, inward: bool, rest: &[&str]) -> Line {
+        let classes = self.model.policies.get(policy).map_or(&[][..], |p| &p.classes);
+        let Some(class) = classes.last().map(|c| c.name.clone()) else { return Line::Unknown };
+        let one_way = Self::of_direction(policy, inward);
+        self.policy(&one_way, line);
+        let dialect = self.model.dialect;
+        self.add_class(&one_way, &class, line, |c| command::police(c, line, rest, dialect))
+    }
+
+    /// Applies a policy of an ASA to an interface: its policers by their directions, and its shapers and queues
+    /// to what leaves.
+    fn use_on_asa(&mut self, line: usize, policy: &str, interface: &str) -> Line {
+        let queues = |p: &IosPolicy| p.classes.iter().any(IosClass::queues);
+        let mut used = Vec::new();
+        if self.model.policies.get(policy).is_some_and(queues) {
+            used.push((policy.to_string(), false));
+        }
+        used.extend([true, false].map(|inward| (Self::of_direction(policy, inward), inward)));
+        used.retain(|(name, _)| self.model.policies.contains_key(name));
+        for (policy, inward) in used {
+            self.model.uses.push(IosUse { line, interface: interface.into(), inward, policy });
+        }
+        self.model.policies.contains_key(policy).into()
     }
 
     fn begin_interface(&mut self, name: &str) -> Line {
@@ -475,6 +515,9 @@ impl IosReader<'_> {
         let dialect = self.model.dialect;
         if words[0].eq_ignore_ascii_case("class") && words.len() > 1 {
             return self.class(words[words.len() - 1], line).into();
+        }
+        if let ["police", direction @ ("input" | "output"), rest @ ..] = words {
+            return self.police_one_way(policy, line, *direction == "input", rest);
         }
         let colour = self.colour.take();
         let is_shown = !self.shown.is_empty();

@@ -223,6 +223,27 @@ interface Gi0/0
 }
 
 #[test]
+fn policers_of_an_asa_have_their_own_directions() {
+    let imported = ios("\
+class-map CM
+ match access-list ALL
+policy-map PM
+ class CM
+  police output 20000000 10000 conform-action transmit exceed-action drop
+  police input 50000000 20000
+service-policy PM interface outside
+");
+    let rate_and_burst = |stages: &[NamedStage]| {
+        let all = policers(stages);
+        all.iter().map(|p| (p.rate.as_bps(), p.burst.map(|b| b.get()))).collect::<Vec<_>>()
+    };
+    let link = only_link(&imported);
+    assert_eq!(rate_and_burst(&link.forward), [(20_000_000, Some(10_000))]);
+    assert_eq!(rate_and_burst(&link.backward), [(50_000_000, Some(20_000))]);
+    assert_eq!(imported.not_understood, []);
+}
+
+#[test]
 fn a_bucket_below_a_packet_passes_packets() {
     let imported = ios("\
 policy-map IN

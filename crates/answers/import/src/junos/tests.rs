@@ -1,4 +1,4 @@
-use crate::{ImportError, ImportFormat, Imported, sample};
+use crate::{Foreign, ImportError, ImportFormat, Imported, sample};
 use path::{Action, Meter, Policer, Stage};
 use units::{Bytes, Rate};
 
@@ -10,6 +10,13 @@ fn policers(imported: &Imported) -> Vec<Policer> {
     let links = &imported.experiment.variants[0].scenario.links;
     let stages = links.iter().flat_map(|l| l.backward.iter().chain(&l.forward));
     stages.filter_map(|s| if let Stage::Policer(p) = &s.stage { Some(p.clone()) } else { None }).collect()
+}
+
+#[test]
+fn vyos_is_not_taken_for_junos() {
+    let vyos = "set traffic-policy shaper WAN bandwidth '20mbit'\nset interfaces ethernet eth0 traffic-policy out 'WAN'\n";
+    assert_eq!(super::Junos::looks_like(vyos), 0);
+    assert!(super::Junos::looks_like(FILTERED) > 0);
 }
 
 const FILTERED: &str = include_str!("../../tests/inputs/20-junos.conf");

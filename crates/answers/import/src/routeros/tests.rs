@@ -54,7 +54,7 @@ fn a_burst_is_a_bucket_of_the_same_duration_and_is_reported() {
     );
     assert_eq!(rules(&imported), [(4, "queue-type-unused")]);
     let unused = &imported.lint[0].text;
-    assert!(unused.contains("10 Mbit/s for each dst-address, 51 kB of queue"), "{unused}");
+    assert!(unused.contains("10 Mbit/s for each dst-address, 51.2 kB of queue"), "{unused}");
     assert_eq!((imported.lines, imported.understood), (4, 4));
 }
 

@@ -414,7 +414,7 @@ class htb 1:10 parent 1:1 prio 0 rate 75000bit ceil 75000bit burst 1608b cburst 
     let parts = [
         (1, "1 packet of eth1 matched no class"),
         (9, "class 1:10 sends 589.89 kbit/s, 7.9 times its ceiling of 75 kbit/s"),
-        (9, "(average packet: 13 kB)"),
+        (9, "(average packet: 12.8 kB)"),
         (9, "dropped 7 of 1141 packets (0.61 %)"),
         (9, "11 packets are queued, 15 kB or 1.6 s at 75 kbit/s"),
     ];
