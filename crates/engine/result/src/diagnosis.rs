@@ -431,9 +431,10 @@ pub struct FlowDiagnosis {
     /// `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path),
     /// `few-loss-episodes` (packets were lost at one or two moments only, too few to show the cause of
     /// loss), `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown),
-    /// `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog),
-    /// `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what
-    /// that log lacks), `qlog-cut` (the log ends in the middle of an event) ….
+    /// `pauses-ambiguous` (the application's pauses may be those of a full window), `no-packets` (known
+    /// only from its socket's counters), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
+    /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut`
+    /// (the log ends in the middle of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -243,7 +243,7 @@ impl LimiterPackets<'_> {
 
 /// Returns seconds since 1970.
 pub(crate) fn seconds(time: Time) -> f64 {
-    time.as_nanos() as f64 * 1e-9
+    time.as_secs_f64()
 }
 
 /// Returns a span of whole microseconds as seconds.

@@ -16,6 +16,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let meets_data = e.waits && e.bidirectional_data && e.limiter.is_none() && !e.data_waits;
     match part {
         RoundPart::Moving if e.acks_wait => Some(ClaimOrder::AckWait),
+        RoundPart::Idle | RoundPart::Moving if e.acks_wait_unseen => Some(ClaimOrder::AckWait),
         RoundPart::Moving => meets_data.then_some(ClaimOrder::BothWays),
         _ => None,
     }

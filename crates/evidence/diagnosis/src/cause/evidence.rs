@@ -170,6 +170,9 @@ pub(crate) struct RoundEvidence {
     pub data_waits: bool,
     /// More than half of the RTT above its minimum is spent on the ACKs' path.
     pub acks_wait: bool,
+    /// ACKs may wait in the queue of a full link behind a capture at the receiver: nothing shows the waits
+    /// there, and the flow's last data was not the end of what its application had written.
+    pub acks_wait_unseen: bool,
     /// Data also flows in the other direction, and the ACKs share its queue.
     pub bidirectional_data: bool,
 }

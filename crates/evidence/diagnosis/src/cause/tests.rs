@@ -48,6 +48,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             overfills: is(23),
             recovered: is(24),
             waits_unseen: is(25),
+            acks_wait_unseen: is(26),
             // Without known bytes in flight, no cause may be left.
             inflight_unknown: false,
         };

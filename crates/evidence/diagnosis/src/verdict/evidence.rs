@@ -67,6 +67,13 @@ pub(crate) struct FlowFacts {
     pub nagle_waits: bool,
 }
 
+impl FlowFacts {
+    /// Whether the bytes in flight are unknown at a capture that may have been taken at the receiver.
+    pub fn is_inflight_unseen(&self) -> bool {
+        self.inflight_unknown && (self.near_receiver || self.min_rtt < AT_RECEIVER_RTT_S)
+    }
+}
+
 /// The window of a receiver that reads at once does not fall below this share of the greatest, because a
 /// sender sends data at once if it fills that share of the largest window (RFC 9293 section 3.8.6.2.1).
 const UNREAD_WINDOW_SHARE: f64 = 0.5;
@@ -185,8 +192,7 @@ fn evidence(
         send_buffer_full: facts.send_buffer_full,
         nagle_waits: facts.nagle_waits,
         flat: flat(rounds, i, facts),
-        inflight_unknown: facts.inflight_unknown
-            && (facts.near_receiver || facts.min_rtt < AT_RECEIVER_RTT_S),
+        inflight_unknown: facts.is_inflight_unseen(),
         grows: grows(rounds, i) && !overfilled,
         overfills: overfilled && r.rtt.is_some_and(|rtt| rtt > facts.base + least_queue_delay(facts)),
         window_full: window_is_full(r, facts),
@@ -207,6 +213,7 @@ fn evidence(
         unanswered: facts.unanswered,
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
+        acks_wait_unseen: acks_wait_unseen(rounds, i, facts),
         bidirectional_data: facts.bidirectional_data,
         window_unread: false,
         recovered: false,
@@ -350,8 +357,21 @@ fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 /// last data.
 fn waits_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let before_capture = facts.inflight_unknown && facts.limiter.is_some_and(|l| !l.behind);
-    let sent_last = || rounds[..=i].iter().rev().find(|r| r.packets > 0);
-    before_capture && limiter_is_full(&rounds[i], facts) && sent_last().is_some_and(|r| r.short == 0)
+    before_capture && limiter_is_full(&rounds[i], facts) && has_more_to_send(rounds, i)
+}
+
+/// Whether ACKs may wait in the queue of a full link behind a capture at the receiver. Only the flows of the
+/// other direction show it: without timestamps, nothing shows how long an ACK takes to the sender.
+fn acks_wait_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let r = &rounds[i];
+    let full = || mostly_full(&facts.reverse_full, r) && !limiter_is_full(r, facts);
+    facts.is_inflight_unseen() && full() && has_more_to_send(rounds, i)
+}
+
+/// Whether the application had written more than the last data before the end of round trip `i`: that did not
+/// end with a small segment.
+fn has_more_to_send(rounds: &[RoundTripSpan], i: usize) -> bool {
+    rounds[..=i].iter().rev().find(|r| r.packets > 0).is_some_and(|r| r.short == 0)
 }
 
 fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
@@ -378,10 +398,15 @@ fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
 }
 
-/// Whether the sender had no more to send: at least a twelfth of its packets are small and pushed.
+/// Whether the sender had no more to send: it was idle, or wrote little.
 fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
     let r = &rounds[i];
-    r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
+    r.packets == 0 && r.idle > 0.5 * r.width || has_small_writes(r)
+}
+
+/// Whether at least a twelfth of the packets are small and pushed, and none is a retransmission.
+fn has_small_writes(r: &RoundTripSpan) -> bool {
+    r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
 /// Whether the receive window was full in the round trip, and the bytes in flight reached it.
@@ -407,6 +432,20 @@ fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTrip
 fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
     let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
     with >= 2 && with * 2 >= around(rounds, i).count()
+}
+
+/// Returns the code that says why the application's pauses may be those of a full window, for
+/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes). Without the SYNs, a capture at the receiver shows the
+/// RTT only with timestamps, and never the window. An application's writes end with a small segment; here
+/// fewer than a twelfth of the round trips have one.
+pub(super) fn notes(rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Vec<String> {
+    let unseen = facts.is_inflight_unseen() || facts.near_receiver && facts.window_unknown;
+    let count = |f: fn(&RoundTripSpan) -> bool| rounds.iter().filter(|r| f(r)).count();
+    let hidden = cause == Cause::Application
+        && facts.begun_late
+        && unseen
+        && count(has_small_writes) * 12 < count(|r| r.packets > 0);
+    hidden.then(|| "pauses-ambiguous".to_string()).into_iter().collect()
 }
 
 /// Whether the sender had nothing to send for a while.
@@ -558,6 +597,33 @@ mod tests {
         );
         assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
         assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
+    }
+
+    /// A download in bursts, seen at its receiver without timestamps, beside an upload that fills its link.
+    #[test]
+    fn pauses_beside_a_full_link_of_the_acks_may_be_theirs() {
+        let main = |short: u32, reverse_full: bool| {
+            let burst = |i: usize| i.is_multiple_of(4);
+            let round = |i: usize| RoundTripSpan {
+                from: i as f64 * 0.1,
+                width: 0.1,
+                packets: if burst(i) { 40 } else { 0 },
+                short: if burst(i) { short } else { 0 },
+                idle: if burst(i) { 0.0 } else { 0.1 },
+                ..RoundTripSpan::default()
+            };
+            let rounds: Vec<RoundTripSpan> = (0..20).map(round).collect();
+            let facts = FlowFacts {
+                mss: MSS,
+                reverse_full: if reverse_full { vec![(0.0, 2.0)] } else { Vec::new() },
+                inflight_unknown: true,
+                ..FlowFacts::default()
+            };
+            split(&measured(&rounds, &facts), &[])[6][RoundPart::Idle as usize].0
+        };
+        assert_eq!(main(0, true), Cause::AckPath);
+        assert_eq!(main(4, true), Cause::Application, "the application had written no more");
+        assert_eq!(main(0, false), Cause::Application);
     }
 
     /// Four flows fill a link before a capture without timestamps. Each comes in bursts, between which

@@ -25,8 +25,8 @@ const HELD_AGAIN: u64 = 3;
 /// mostly follows an ACK at once, and always before all of it is acknowledged.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle = round_trips::total(rounds, |r| r.idle);
-    let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
-    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > 0.5 * ended && idle <= 0.0
+    let ended = t.counts.app_limited.as_secs_f64();
+    t.counts.app_limited_until_ack.as_secs_f64() > 0.5 * ended && idle <= 0.0
 }
 
 /// A flow's round trips and the facts about it as a whole.
@@ -115,7 +115,7 @@ pub(super) fn flow(
     let causes = timeline::shares(&splits);
     let silence_s = splits.iter().fold(0.0, |sum, split| sum + split[RoundPart::Silence as usize].1);
     let measures = Measures { silence_s, ..measures::measures(t, &rounds) };
-    let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
+    let start = limiter::seconds(t.first) - info.start_s;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
     proofs.extend(event_proofs(t));
     let duration = round_trips::total(&rounds, |r| r.width);
@@ -144,7 +144,8 @@ pub(super) fn flow(
         setup: setup::setup(t),
         reset: setup::reset(t, info),
         proofs,
-        notes: [measures::notes(t), losses::notes(t, cause)].concat(),
+        notes: [measures::notes(t), losses::notes(t, cause), evidence::notes(&rounds, &facts, cause)]
+            .concat(),
         between_ends: between::between_ends(t, info.start_s),
         qlog: None,
         socket: context.socket.map(SocketFacts::account),

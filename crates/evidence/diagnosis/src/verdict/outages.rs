@@ -12,7 +12,7 @@ use super::UNKNOWN_RTT;
 use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
 use std::ops::Range;
-use track::{PacketFate, PauseKind, Track, WaitReason};
+use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
 
 /// Least time without ACKs that counts as a silence, seconds: delayed ACKs take as long (Linux'
 /// `TCP_DELACK_MAX`).
@@ -248,11 +248,17 @@ fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     due.next().zip(due.last()).is_some_and(|(a, b)| seconds(b.time) - seconds(a.time) > 0.5 * rtt)
 }
 
-/// Whether the packets after the silence had been sent within it, by the sender's clock.
+/// Packets after a silence that may be late.
+const FIRST_PACKETS: usize = 4;
+
+/// Whether the packets after the silence had been sent within it, by the sender's clock. If all later ones
+/// are as late, the capture's clock was set forward.
 fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
-    let next = t.log[begin..].iter().take(4).filter_map(|s| s.delay.get());
-    next.map(micros).fold(0.0, f64::max) > 0.5 * (to - from)
+    let (next, later) = t.log[begin..].split_at(FIRST_PACKETS.min(t.log.len() - begin));
+    let delay = |s: &LoggedPacket| s.delay.get().map(micros);
+    let usual = later.iter().filter_map(delay).reduce(f64::min).unwrap_or(0.0);
+    next.iter().filter_map(delay).fold(0.0, f64::max) - usual > 0.5 * (to - from)
 }
 
 /// Returns the times, seconds since 1970, at which a burst ended a pause longer than `rtt`. A sender that
