@@ -383,7 +383,7 @@ impl TrackedConnection {
                 (d.delay, d.fate) = (delay, fate);
                 if let Some(seen) = d.data(p, now, last) {
                     if let Some(row) = row {
-                        (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
+                        (row.kind, row.seq, row.inflight) = (seen.kind, d.offset(p), d.inflight(now));
                     }
                     sent = Some(seen);
                     if let Some(back) = &mut self.data[1 - side] {

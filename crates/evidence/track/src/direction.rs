@@ -32,15 +32,12 @@ use state::{
 use std::num::NonZeroU32;
 use units::{Span, Time};
 
-/// How a data packet was classified.
+/// How a data packet was classified. It is small enough to be returned in a register: through memory, each
+/// data packet would wait for the stores before it.
 #[derive(Clone, Copy, Debug)]
 pub struct SentData {
     pub kind: PacketKind,
     pub segments: u32,
-    /// Stream offset of the first byte.
-    pub seq: u64,
-    /// Bytes in flight after it, as its sender sees it.
-    pub inflight: u32,
     /// The sender's timer that released it.
     pub timer: Option<WaitReason>,
     /// The packet is a retransmission, or something before it is missing.
@@ -190,27 +187,16 @@ impl Direction {
         }
         self.count(p, segments);
         let gap = self.times.gap(now);
-        let mut entry = LogEntry {
-            time: now,
-            number: p.number,
-            bytes: p.len,
-            open: p.len,
-            segments: segments.min(u16::MAX as u32) as u16,
-            header: p.header,
-            delay: self.delay,
-            ..LogEntry::default()
-        };
-        entry.apply_external_fate(self.fate);
         self.end_shut_window(now);
         let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {
-            self.new_data(p, seq, now, entry);
+            self.new_data(p, seq, now, segments);
             let full = self.sizes.is_full(p.len);
             self.app.sent_new(NewData { time: now, pushed: p.flags.has(TcpFlags::PSH), full });
             self.watch_application(p, now);
             (PacketKind::Data, None)
         } else {
-            self.old_data(p, seq, now, gap, entry)
+            self.old_data(p, seq, now, (gap, segments))
         };
         let repairs = missing || !matches!(kind, PacketKind::Data | PacketKind::Reordered);
         self.settle_silence(repairs, now);
@@ -231,8 +217,13 @@ impl Direction {
             self.drop_oldest_segment();
         }
         self.settle(now);
-        let seq = seq.saturating_sub(self.stream.start);
-        Some(SentData { kind, segments, seq, inflight, timer, repairs })
+        Some(SentData { kind, segments, timer, repairs })
+    }
+
+    /// Stream offset of the packet's first byte.
+    pub fn offset(&self, p: &TcpPacket) -> u64 {
+        let syn = p.flags.has(TcpFlags::SYN) as u32;
+        unwrap(self.stream.nxt, p.seq.wrapping_add(syn)).saturating_sub(self.stream.start)
     }
 
     /// Processes a packet without payload from the sender: an ACK, or a probe that requests one (RFC 9293
@@ -279,14 +270,29 @@ impl Direction {
 
     /// Processes data beyond everything seen so far.
     #[inline]
-    fn new_data(&mut self, p: &TcpPacket, seq: u64, now: Time, entry: LogEntry) {
+    fn new_data(&mut self, p: &TcpPacket, seq: u64, now: Time, segments: u32) {
         if seq > self.stream.nxt {
             self.jump(p, seq, now);
         }
-        let number = self.log.push(entry);
+        let number = self.log.push_with_fate(self.log_entry(p, now, segments), self.fate);
         self.extend(p, p.len, now, number);
         self.window.check_scale(self.stream.nxt);
         self.counts.unique_bytes += p.len as u64;
+    }
+
+    /// Returns the log's entry for a packet that passes now.
+    #[inline(always)]
+    fn log_entry(&self, p: &TcpPacket, now: Time, segments: u32) -> LogEntry {
+        LogEntry {
+            time: now,
+            number: p.number,
+            bytes: p.len,
+            open: p.len,
+            segments: segments.min(u16::MAX as u32) as u16,
+            header: p.header,
+            delay: self.delay,
+            ..LogEntry::default()
+        }
     }
 
     /// Extends the stream by `len` bytes, which `p` carried.

@@ -56,15 +56,8 @@ pub struct LogEntry {
 impl LogEntry {
     /// Applies what another source knows of the packet. If that is a capture at the other end, the log's RTTs
     /// are queueing delays until the connection ends ([`crate::both_ends`]).
-    #[inline]
-    pub fn apply_external_fate(&mut self, fate: ExternalFate) {
-        if fate != ExternalFate::Absent {
-            self.apply_known_fate(fate);
-        }
-    }
-
     #[cold]
-    fn apply_known_fate(&mut self, fate: ExternalFate) {
+    fn apply_external_fate(&mut self, fate: ExternalFate) {
         match fate {
             ExternalFate::Absent | ExternalFate::Arrived(_) => {}
             ExternalFate::Unknown => self.rtt_is_external = true,
@@ -172,6 +165,21 @@ impl PacketLog {
         number
     }
 
+    /// Adds a packet, as [`PacketLog::push`] does, of whose fate another source may know.
+    ///
+    /// The entry is changed in the list: one on the stack would be written in parts and read back as a whole,
+    /// for which the processor has to wait until everything before is in the cache.
+    #[inline]
+    pub fn push_with_fate(&mut self, entry: LogEntry, fate: ExternalFate) -> u32 {
+        let number = self.push(entry);
+        if fate != ExternalFate::Absent
+            && let Some(e) = self.pending.back_mut()
+        {
+            e.apply_external_fate(fate);
+        }
+        number
+    }
+
     #[inline]
     fn get(&mut self, number: u32) -> Option<&mut LogEntry> {
         self.pending.get_mut(number.wrapping_sub(self.base) as usize)
@@ -263,7 +271,7 @@ impl PacketLog {
         (self.done, self.merged)
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle_front(&mut self, lose: &mut impl FnMut(SettledLoss)) {
         let Some(e) = self.pending.pop_front() else { return };
         self.base = self.base.wrapping_add(1);
@@ -290,14 +298,26 @@ impl PacketLog {
         }
     }
 
-    #[inline]
+    /// Adds a packet. It is written straight to the list and merged from there, because a copy from the stack
+    /// would have to wait for its parts.
+    #[inline(always)]
     fn add(&mut self, packet: LoggedPacket) {
-        if !self.merged.is_zero() && merge_back(&mut self.done, &packet, self.merged) {
-            return;
-        }
         grow(&mut self.done, self.most.saturating_add(1));
         self.done.push(packet);
-        if self.done.len() > self.most {
+        if !self.merged.is_zero() || self.done.len() > self.most {
+            self.merge_last();
+        }
+    }
+
+    /// Merges the last packet with one before it.
+    #[inline(never)]
+    fn merge_last(&mut self) {
+        if !self.merged.is_zero()
+            && let Some((last, before)) = self.done.split_last_mut()
+            && merge_back(before, last, self.merged)
+        {
+            self.done.pop();
+        } else if self.done.len() > self.most {
             self.merge();
         }
     }

@@ -36,8 +36,7 @@ impl Direction {
         p: &TcpPacket,
         seq: u64,
         now: Time,
-        gap: Span,
-        entry: LogEntry,
+        (gap, segments): (Span, u32),
     ) -> (PacketKind, Option<WaitReason>) {
         let end = seq + p.len as u64;
         let old_end = end.min(self.stream.nxt);
@@ -53,9 +52,10 @@ impl Direction {
             self.watch_segment_size(p, (old_end, first), (kind, timer.is_some()), now);
             self.stuck.note_retransmission(p, first);
         }
+        let entry = LogEntry { again: !late, open: 0, ..self.log_entry(p, now, segments) };
         let old = OldPacket {
             late,
-            entry: self.log.push(LogEntry { again: !late, open: 0, ..entry }),
+            entry: self.log.push_with_fate(entry, self.fate),
             time: now,
             up: self.side.rtt(),
             tsval: timestamp(p),

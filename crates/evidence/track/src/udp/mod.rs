@@ -104,14 +104,13 @@ impl OpenDirection {
         way.largest = way.largest.max(d.len);
         way.times = Some((way.times.map_or(d.time, |t| t.0), d.time));
         way.count(d.time.since(first), bytes);
-        let mut entry =
+        let entry =
             LogEntry { time: d.time, bytes: d.len, segments: 1, header: d.header, ..LogEntry::default() };
         for lost in self.rtp.datagram(d) {
             let number = self.log.push(LogEntry { time: lost, unseen: true, ..entry });
             self.log.lost(number, d.len, 1, Time::ZERO);
         }
-        entry.apply_external_fate(fate);
-        self.log.push(entry);
+        self.log.push_with_fate(entry, fate);
         self.log.settle(d.time, |_| {});
     }
 
