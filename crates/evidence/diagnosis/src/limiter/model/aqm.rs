@@ -162,6 +162,9 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;
     let packet = largest(arrivals) / rate;
+    // On slow links the target is the transmission time of a packet or two (RFC 8289 section 4.3).
+    let mut targets = Vec::from([0.0, 1.0, 2.0].map(|packets| CODEL_TARGET_S.max(packets * packet)));
+    targets.dedup();
     let predictions = |count: usize| {
         let mut queues = vec![Vec::new(); count];
         arrivals.iter().for_each(|a| queues[a.flow as usize % count].push(a));
@@ -170,8 +173,7 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
             queues.iter().for_each(|queue| losses.follow(queue, rate, base, target));
             losses
         };
-        // On slow links the target is the transmission time of a packet or two (RFC 8289 section 4.3).
-        [0.0, 1.0, 2.0].map(|packets| predict(CODEL_TARGET_S.max(packets * packet))).into_iter()
+        targets.iter().map(move |target| predict(*target))
     };
     let each = Some(flows(arrivals)).filter(|count| *count > 1);
     let laws = predictions(1).chain(each.into_iter().flat_map(predictions));

@@ -9,7 +9,7 @@
 //! that is cut at each loss also falls and grows around a limit, but packets pass that limit freely.
 
 use super::super::virtual_queue::{
-    PacketArrival, THRESHOLD_QUANTILES, TokenBucketFit, begin, depths_of, episodes, quantiles,
+    PacketArrival, THRESHOLD_QUANTILES, TokenBucketFit, begin, depths_of, episodes, flows, quantiles,
 };
 use super::noise::{far, lost as lost_at};
 use std::collections::BTreeMap;
@@ -89,12 +89,13 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
 /// queue's rate: packets are lost with one probability while the delay is above a threshold, and with another
 /// below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
-    let mut last: Vec<Option<f32>> = Vec::new();
+    let arrivals = begin(arrivals);
+    if !arrivals.iter().any(|a| a.lost) {
+        return 0.0;
+    }
+    let mut last: Vec<Option<f32>> = vec![None; flows(arrivals)];
     let mut delays: Vec<(f32, f64, bool)> = Vec::new();
-    for a in begin(arrivals) {
-        if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, None);
-        }
+    for a in arrivals {
         let now = &mut last[a.flow as usize];
         if !a.lost {
             *now = a.delay.get().or(*now);
@@ -106,11 +107,20 @@ pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     }
     let losses: Vec<f32> = delays.iter().filter(|s| s.2).map(|s| s.0).collect();
     let lost = losses.len() as f64;
-    let gains = quantiles(&losses, THRESHOLD_QUANTILES).map(|threshold| {
-        // Passed and lost, below and above.
-        let mut sums = [[0.0f64; 2]; 2];
-        delays.iter().for_each(|s| sums[usize::from(s.0 >= threshold)][usize::from(s.2)] += s.1);
-        let [below, above] = sums;
+    let thresholds = quantiles(&losses, THRESHOLD_QUANTILES);
+    // Passed and lost, below and above each threshold. Both sides are added to, one of them zero, so that the
+    // compiler computes all thresholds at once.
+    let [mut below, mut above] = [[[0.0f64; THRESHOLD_QUANTILES.len()]; 2]; 2];
+    for (delay, count, lost) in delays {
+        let (below, above) = (&mut below[usize::from(lost)], &mut above[usize::from(lost)]);
+        for (i, threshold) in thresholds.iter().enumerate() {
+            let is_above = delay >= *threshold;
+            below[i] += if is_above { 0.0 } else { count };
+            above[i] += if is_above { count } else { 0.0 };
+        }
+    }
+    let gain = |i: usize| {
+        let [below, above] = [&below, &above].map(|side| [side[0][i], side[1][i]]);
         let all = [below[0] + above[0], below[1] + above[1]];
         if above[1] * (all[0] + all[1]) <= all[1] * (above[0] + above[1]) {
             return 0.0;
@@ -120,7 +130,7 @@ pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
             each(part[0]) + each(part[1])
         };
         log_likelihood(below) + log_likelihood(above) - log_likelihood(all)
-    });
-    let best = gains.into_iter().fold(0.0, f64::max);
-    best * episodes(begin(arrivals), width) as f64 / lost.max(1.0)
+    };
+    let best = (0..thresholds.len()).map(gain).fold(0.0, f64::max);
+    best * episodes(arrivals, width) as f64 / lost.max(1.0)
 }
