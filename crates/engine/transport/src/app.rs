@@ -94,8 +94,13 @@ impl Application {
         }
     }
 
-    /// Something arrived at `side` of one of the connections.
+    /// Whether [`Application::handle_progress`] has anything to do: not while a stream has no end.
     #[inline]
+    pub fn awaits_progress(&self) -> bool {
+        self.total.is_some() || self.requester.is_some()
+    }
+
+    /// Something arrived at `side` of one of the connections.
     pub fn handle_progress(
         &mut self,
         now: Time,

@@ -175,7 +175,15 @@ impl Receiver {
 
     /// Handles a segment with data or a FIN; returns whether an ACK must leave at once. `srtt` is the
     /// smoothed RTT of the connection's sending half, if it has one.
+    #[inline]
     pub fn handle_data(&mut self, now: Time, seg: &Segment, srtt: Option<Span>) -> bool {
+        self.take_data(now, seg, srtt);
+        self.decide(now, srtt)
+    }
+
+    /// Adds the data of a segment, and notes what decides on its acknowledgement.
+    #[inline(always)]
+    fn take_data(&mut self, now: Time, seg: &Segment, srtt: Option<Span>) {
         let end = seg.seq + seg.room();
         self.out_of_order.dsack = None;
         self.acks.pending = true;
@@ -189,7 +197,7 @@ impl Receiver {
             // Duplicate: reported by D-SACK (RFC 2883 section 4.1), and acknowledged at once.
             self.out_of_order.dsack = Some((seg.seq, end));
             self.enter_quick_ack(MAX_QUICK);
-            return self.decide(now, srtt);
+            return;
         }
         // A FIN without data takes no space.
         let fits = seg.len == 0 && seg.seq == self.rcv_nxt;
@@ -198,7 +206,7 @@ impl Receiver {
         {
             self.enter_quick_ack(MAX_QUICK); // outside of the window: a probe of a closed window
             self.acks.now = true;
-            return self.decide(now, srtt);
+            return;
         }
         if seg.flags.has(Flags::FIN) {
             self.fin_at = Some(end - 1);
@@ -213,9 +221,9 @@ impl Receiver {
             if seg.ts_ecr == 0 {
                 self.measure_rtt_by_window(now);
             }
-            self.fill();
-            if was_open && self.out_of_order.ranges.is_empty() {
-                self.acks.now = true;
+            if was_open {
+                self.fill();
+                self.acks.now |= self.out_of_order.ranges.is_empty();
             }
             if self.fin_at.is_some() {
                 self.finish();
@@ -238,7 +246,6 @@ impl Receiver {
             // Without SACK, only an ACK with an unchanged window counts as a duplicate.
             self.grow(seg.len as u64);
         }
-        self.decide(now, srtt)
     }
 
     /// Handles a known FIN if it is next. It is not acknowledged at once, because this end may close, too,

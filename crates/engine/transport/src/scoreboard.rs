@@ -32,7 +32,7 @@ pub mod flag {
 }
 
 /// A packet in the queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// First byte.
     pub seq: u64,
@@ -197,21 +197,35 @@ impl Scoreboard {
     pub fn front(&self) -> Option<&Sent> {
         self.ring.front()
     }
-    /// Appends a packet that was just sent.
+    /// Appends packets that were just sent together: `bytes` from `first.seq` in packets of `first.len`, of
+    /// which the last may be shorter. They differ from `first` only by their place. Returns their number, at
+    /// least 1, and the last one.
     #[inline]
-    pub fn push(&mut self, mut sent: Sent) {
-        let (n, tail) = (self.end(), self.tail);
-        self.sent = self.sent.wrapping_add(1);
-        sent.order = self.sent;
-        sent.flags |= flag::LINKED;
-        (sent.prev, sent.next) = (tail, NONE);
+    pub fn push_burst(&mut self, first: Sent, bytes: u64) -> (u32, &mut Sent) {
+        let size = first.len;
+        let packets = if bytes <= size as u64 { 1 } else { bytes.div_ceil(size as u64) as u32 };
+        let (n, tail, sent) = (self.end(), self.tail, self.sent);
         if tail == NONE {
             self.head = n;
         } else {
             self.get_mut(tail).next = n;
         }
-        self.tail = n;
-        self.ring.push_back(sent);
+        self.ring.extend((0..packets).map(|i| Sent {
+            seq: first.seq + i as u64 * size as u64,
+            tx_in_flight: first.tx_in_flight + i,
+            prev: n.wrapping_add(i).wrapping_sub(1),
+            next: n.wrapping_add(i).wrapping_add(1),
+            order: sent.wrapping_add(i as u16).wrapping_add(1),
+            flags: first.flags | flag::LINKED,
+            ..first
+        }));
+        self.sent = sent.wrapping_add(packets as u16);
+        self.tail = n.wrapping_add(packets - 1);
+        self.get_mut(n).prev = tail;
+        let last = self.get_mut(self.tail);
+        last.next = NONE;
+        last.len = (bytes - (packets - 1) as u64 * size as u64) as u32;
+        (packets, last)
     }
 
     /// Number for a new block at the end.
@@ -312,7 +326,7 @@ impl Scoreboard {
             }
             packets += 1;
         }
-        let last = self.ring.get(usize::checked_sub(packets, 1)?)?.clone();
+        let last = *self.ring.get(usize::checked_sub(packets, 1)?)?;
         self.ring.drain(..packets);
         // They were sent in this order, and before all retransmissions that are still in the list.
         self.base = self.base.wrapping_add(packets as u32);
@@ -350,7 +364,7 @@ impl Scoreboard {
             }
             let end = p.end();
             while p.seq < end {
-                let mut piece = p.clone();
+                let mut piece = p;
                 piece.len = mss.min((end - p.seq) as u32);
                 p.seq += piece.len as u64;
                 if p.seq < end {
@@ -487,7 +501,7 @@ mod tests {
     fn filled(n: u64) -> Scoreboard {
         let mut b = Scoreboard::new(100);
         for i in 0..n {
-            b.push(Sent::new(i * 100, 100));
+            b.push_burst(Sent::new(i * 100, 100), 100);
         }
         b
     }
@@ -505,8 +519,8 @@ mod tests {
     #[test]
     fn finds_by_sequence_number_with_odd_sizes() {
         let mut b = filled(3);
-        b.push(Sent::new(300, 7));
-        b.push(Sent::new(307, 100));
+        b.push_burst(Sent::new(300, 7), 7);
+        b.push_burst(Sent::new(307, 100), 100);
         let found: Vec<u32> = [0, 99, 100, 306, 307, 406, 407].iter().map(|&s| b.find(s)).collect();
         assert_eq!(found, [0, 0, 1, 3, 4, 4, 5]);
     }
@@ -517,7 +531,7 @@ mod tests {
         b.get_mut(0).at = Time::from_nanos(7); // retransmitted after the others
         b.sent(0);
         b.get_mut(1).flags |= flag::SACKED;
-        b.push(Sent { at: Time::from_nanos(9), ..Sent::new(300, 40) });
+        b.push_burst(Sent { at: Time::from_nanos(9), ..Sent::new(300, 40) }, 40);
         let mut cuts = 0;
         b.split(60, |_| cuts += 1);
         b.check();
@@ -565,6 +579,18 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_is_cut_into_packets() {
+        let mut b = filled(2);
+        let (packets, last) = b.push_burst(Sent { tx_in_flight: 3, ..Sent::new(200, 100) }, 250);
+        assert_eq!((packets, last.seq, last.len, last.tx_in_flight), (3, 400, 50, 5));
+        b.check();
+        assert_eq!(order(&b), [0, 1, 2, 3, 4]);
+        // A FIN alone is a packet without data.
+        let (packets, last) = b.push_burst(Sent::new(450, 100), 0);
+        assert_eq!((packets, last.len), (1, 0));
+    }
+
+    #[test]
     fn the_list_follows_the_send_order() {
         let mut b = filled(4);
         b.sent(1); // retransmitted
@@ -572,7 +598,7 @@ mod tests {
         b.unlink(2); // SACKed
         b.pop();
         assert_eq!(order(&b), [3, 1]);
-        b.push(Sent::new(400, 100));
+        b.push_burst(Sent::new(400, 100), 100);
         assert_eq!(order(&b), [3, 1, 4]);
         while b.pop() {}
         assert_eq!(order(&b), [0u32; 0]);

@@ -44,20 +44,23 @@ pub use ack::AckInfo;
 pub use info::Info;
 pub use output::Limit;
 
-/// A data packet to send; the connection adds ACK, window and timestamps.
+/// Consecutive data packets to send at the same time; the connection adds ACK, window and timestamps.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// First byte.
     pub seq: u64,
-    /// Payload bytes.
-    pub len: u32,
-    /// Whether to set CWR, on the first transmission after a reduction (RFC 3168 section 6.1.2).
+    /// Payload bytes of all packets.
+    pub bytes: u64,
+    /// Payload bytes of each packet; the last one may have fewer.
+    pub size: u32,
+    /// Whether to set CWR in the first packet, which is the first transmission after a reduction (RFC 3168
+    /// section 6.1.2).
     pub cwr: bool,
-    /// Whether the packet is a new transmission; only those are ECN-capable (RFC 3168 section 6.1.5).
+    /// Whether this is a new transmission; only those are ECN-capable (RFC 3168 section 6.1.5).
     pub new: bool,
-    /// Whether to set PSH: the last packet of a burst, or of a write.
+    /// Whether to set PSH in the last packet: that of several, or of a write.
     pub push: bool,
-    /// Whether to set FIN.
+    /// Whether to set FIN in the last packet.
     pub fin: bool,
 }
 

@@ -203,31 +203,36 @@ impl Tcp {
 
     fn make_segments(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.rx.note_sent(now);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        // The segments of a burst differ only in what the sender says, unless they carry SACK blocks.
+        // The segments of a burst differ only in their place, unless they carry SACK blocks.
         let alike = !self.rx.has_blocks();
-        let mut is_first = true;
-        for o in scratch.drain(..) {
-            let mut flags = if o.cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
-            if o.push {
-                flags = flags.with(Flags::PSH);
+        for i in 0..self.scratch.len() {
+            let Outgoing { seq, bytes, size, cwr, new, push, fin } = self.scratch[i];
+            let ect = self.tx.uses_ecn() && new;
+            let flags = if cwr { Flags::ACK.with(Flags::CWR) } else { Flags::ACK };
+            self.append(now, seq, bytes.min(size as u64) as u32, flags, ect, out);
+            let end = seq + bytes;
+            let mut next = seq + size as u64;
+            while next < end && !alike {
+                self.append(now, next, (end - next).min(size as u64) as u32, Flags::ACK, ect, out);
+                next += size as u64;
             }
-            if o.fin {
-                flags = flags.with(Flags::FIN);
+            let Some(first) = out.last_mut() else { continue };
+            if next < end {
+                let flags = Flags(first.flags.0 & !Flags::CWR.0);
+                let template = Segment { flags, ..first.clone() };
+                let left = (end - next).div_ceil(size as u64);
+                out.extend((0..left).map(|i| Segment { seq: next + i * size as u64, ..template.clone() }));
             }
-            let ect = self.tx.uses_ecn() && o.new;
-            match out.last().filter(|before| alike && !is_first && o.len > 0 && before.len > 0) {
-                Some(before) => {
-                    let echo = Flags(before.flags.0 & Flags::ECE.0);
-                    let seg =
-                        Segment { seq: o.seq, len: o.len, flags: flags.with(echo), ect, ..before.clone() };
-                    out.push(seg);
-                }
-                None => self.append(now, o.seq, o.len, flags, ect, out),
+            let Some(last) = out.last_mut() else { continue };
+            last.len = (end - last.seq) as u32;
+            if push {
+                last.flags = last.flags.with(Flags::PSH);
             }
-            is_first = false;
+            if fin {
+                last.flags = last.flags.with(Flags::FIN);
+            }
         }
-        self.scratch = scratch;
+        self.scratch.clear();
     }
 
     fn send_ack(&mut self, now: Time, out: &mut Vec<Segment>) {

@@ -90,6 +90,7 @@ impl Receiver {
     }
 
     /// Starts quick ACKs for the first data, and after a pause longer than an RTO would explain.
+    #[inline]
     pub(super) fn measure_interval(&mut self, now: Time, srtt: Option<Span>) {
         let paused = match self.acks.last_data {
             None => true,
@@ -103,6 +104,7 @@ impl Receiver {
 
     /// Decides between an immediate, a compressed and a delayed ACK (`__tcp_ack_snd_check`); returns whether
     /// to send one now.
+    #[inline(always)]
     pub(super) fn decide(&mut self, now: Time, srtt: Option<Span>) -> bool {
         if self.acks.now || self.acks.quick > 0 {
             return true;

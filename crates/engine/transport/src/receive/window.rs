@@ -165,11 +165,15 @@ impl Receiver {
     }
 
     /// Dynamic right-sizing, once per round trip (`tcp_rcv_space_adjust`).
+    #[inline(always)]
     pub(super) fn right_size(&mut self, now: Time) {
-        let Some(rtt) = self.rtt.value else { return };
-        if now.since(self.drs.time) < rtt || self.space.fixed.is_some() {
-            return;
+        if self.space.fixed.is_none() && self.rtt.value.is_some_and(|rtt| now.since(self.drs.time) >= rtt) {
+            self.measure_space(now);
         }
+    }
+
+    #[inline(never)]
+    fn measure_space(&mut self, now: Time) {
         let copied = (self.copied - self.drs.seq).saturating_sub(self.readable());
         if copied > self.drs.space {
             let mut win = 2 * copied;

@@ -18,6 +18,9 @@ pub(super) struct SendBuffer {
     end: u64,
     /// Whether the application is blocked until there is room.
     is_blocked: bool,
+    /// A blocked application may write again when everything before this offset is acknowledged; 0 if it is
+    /// not blocked.
+    resumes: u64,
     /// [`Sender::buffer_size`] for segments of the given size, as divisions are expensive.
     size: (u32, u64),
 }
@@ -46,7 +49,9 @@ impl Sender {
     /// sent, including FIN.
     #[inline]
     pub(super) fn buffered_end(&mut self) -> u64 {
-        if self.buffer.end < self.stream.end {
+        if self.buffer.end < self.stream.end
+            && (self.s.snd_una >= self.buffer.resumes || self.buffer.size.0 != self.s.mss)
+        {
             self.refill();
         }
         if self.buffer.end < self.stream.end { self.buffer.end } else { self.stream.end_with_fin() }
@@ -60,8 +65,9 @@ impl Sender {
 
     fn refill(&mut self) {
         let size = self.buffer_size();
-        let held = self.buffer.end.saturating_sub(self.s.snd_una);
-        if self.rules.linux && self.buffer.is_blocked && held > size / 3 * 2 {
+        let resumes = |end: u64| end.saturating_sub(size / 3 * 2);
+        if self.rules.linux && self.buffer.is_blocked && self.s.snd_una < resumes(self.buffer.end) {
+            self.buffer.resumes = resumes(self.buffer.end);
             return;
         }
         // A last block that begins within the buffer fits as a whole.
@@ -70,11 +76,13 @@ impl Sender {
         let end = self.stream.end.min(self.s.snd_nxt + room.div_ceil(mss) * mss);
         self.buffer.end = self.buffer.end.max(end);
         self.buffer.is_blocked = self.buffer.end < self.stream.end;
+        let blocks = self.rules.linux && self.buffer.is_blocked;
+        self.buffer.resumes = if blocks { resumes(self.buffer.end) } else { 0 };
     }
 
     /// Discards written data that is not in the buffer.
     pub(super) fn truncate_buffer(&mut self) {
         self.buffer.end = self.buffer.end.min(self.stream.end);
-        self.buffer.is_blocked = false;
+        (self.buffer.is_blocked, self.buffer.resumes) = (false, 0);
     }
 }

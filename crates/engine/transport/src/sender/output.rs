@@ -35,6 +35,14 @@ pub(super) enum WriteMode {
     Override,
 }
 
+/// Bytes that may be sent now.
+struct Room {
+    /// By the peer's window.
+    window: u64,
+    /// By the congestion window.
+    congestion: u64,
+}
+
 /// The limit that keeps a sender from sending more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -111,13 +119,11 @@ impl Sender {
         self.s.next_departure += length - credit.min(length / 2);
     }
 
-    /// Packets that the congestion window allows, at most half of it at once (`tcp_cwnd_test`).
-    fn quota(&self) -> u32 {
-        let (cwnd, flight) = (self.w.cwnd, self.in_flight());
-        if flight >= cwnd {
-            return 0;
-        }
-        (cwnd - flight).min((cwnd >> 1).max(1))
+    /// Packets that the congestion window allows, at most half of it at once (`tcp_cwnd_test`), if there are
+    /// `in_flight` now.
+    #[inline]
+    fn quota(&self, in_flight: u32) -> u32 {
+        self.w.cwnd.saturating_sub(in_flight).min((self.w.cwnd >> 1).max(1))
     }
 
     /// Sends new data as far as allowed; returns whether something was sent.
@@ -133,19 +139,21 @@ impl Sender {
             ProbeResult::Wait => return false,
             ProbeResult::Sent => sent = 1,
         }
-        if self.quota() == 0 && !probe && sent == 0 {
+        let mut in_flight = self.in_flight();
+        if self.quota(in_flight) == 0 && !probe && sent == 0 {
             self.validate_cwnd(true);
             return false;
         }
-        self.refresh();
+        self.s.inflight = in_flight;
         let max_segs = self.tso_segs();
         let mut cwnd_limited = false;
         while self.s.snd_nxt < self.stream.end_with_fin() {
-            let Some(burst) = self.next_burst(how, max_segs, &mut cwnd_limited) else { break };
+            let Some(burst) = self.next_burst(how, in_flight, max_segs, &mut cwnd_limited) else { break };
             sent += self.send_burst(burst, out);
             if one {
                 break;
             }
+            in_flight = self.in_flight();
         }
         cwnd_limited |= self.in_flight() >= self.w.cwnd;
         if sent > 0 || cwnd_limited {
@@ -164,12 +172,18 @@ impl Sender {
 
     /// Size of the next burst of at most `max_segs` packets, bytes; `None` if nothing may be sent now.
     #[inline]
-    fn next_burst(&mut self, how: WriteMode, max_segs: u32, cwnd_limited: &mut bool) -> Option<u64> {
+    fn next_burst(
+        &mut self,
+        how: WriteMode,
+        in_flight: u32,
+        max_segs: u32,
+        cwnd_limited: &mut bool,
+    ) -> Option<u64> {
         if self.pacing_blocks() {
             return None;
         }
         let probe = how == WriteMode::Probe;
-        let quota = match self.quota() {
+        let quota = match self.quota(in_flight) {
             0 if !probe => return None,
             quota => quota.max(1),
         };
@@ -189,16 +203,16 @@ impl Sender {
         if window < block.min(mss) + fin as u64 && (how != WriteMode::Override || window == 0) {
             return None;
         }
-        let burst = block.min(window);
         if block <= mss {
-            return (!(last && self.nagle_holds(block, how))).then_some(burst);
+            return (!(last && self.nagle_holds(block, how))).then_some(block.min(window));
         }
-        if !(probe || how == WriteMode::One)
-            && self.defers(block, last || block == held, window, max_segs, cwnd_limited)
-        {
-            return None;
+        if !(probe || how == WriteMode::One) {
+            let room = Room { window, congestion: self.w.cwnd.saturating_sub(in_flight) as u64 * mss };
+            if self.defers(block, last || block == held, room, max_segs, cwnd_limited) {
+                return None;
+            }
         }
-        Some(self.split_point(burst, most, how))
+        Some(self.split_point(block.min(window), most, how))
     }
 
     /// Minshall's variant of Nagle's algorithm: at most one packet in flight that is not full-sized, unless
@@ -222,7 +236,8 @@ impl Sender {
 
     /// Whether to wait for more window, so that a larger burst can be sent on the next ACK
     /// (`tcp_tso_should_defer`). `block`: available bytes; `last`: there are no others.
-    fn defers(&self, block: u64, last: bool, window: u64, max_segs: u32, cwnd_limited: &mut bool) -> bool {
+    #[inline]
+    fn defers(&self, block: u64, last: bool, room: Room, max_segs: u32, cwnd_limited: &mut bool) -> bool {
         let mss = self.s.mss as u64;
         if self.s.state >= CaState::Recovery || !self.rules.tso {
             return false;
@@ -230,8 +245,7 @@ impl Sender {
         if self.s.now.since(self.s.next_departure) > Span::from_millis(1) {
             return false;
         }
-        let cong_win = self.w.cwnd.saturating_sub(self.in_flight()) as u64 * mss;
-        let limit = window.min(cong_win);
+        let limit = room.window.min(room.congestion);
         if limit >= max_segs as u64 * mss || (!last && limit >= block) {
             return false;
         }
@@ -245,7 +259,7 @@ impl Sender {
             return false;
         }
         if limit <= block {
-            *cwnd_limited |= cong_win < window;
+            *cwnd_limited |= room.congestion < room.window;
             return true;
         }
         // More data may be written, unless the stream is at its end.
@@ -266,33 +280,26 @@ impl Sender {
         let in_flight = self.in_flight();
         let block = self.scoreboard.next_block();
         let ends = self.stream.fin && self.s.snd_nxt + bytes == self.stream.end;
-        let pushes = bytes > 0 && self.stream.has_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
-        let mut left = bytes;
-        let mut packets = 0;
-        while left > 0 || (ends && packets == 0) {
-            let len = left.min(self.s.mss as u64) as u32;
-            let seq = self.s.snd_nxt;
-            let fin = ends && left == len as u64;
-            let mut p = Sent::new(seq, len + fin as u32);
-            (p.at, p.first_sent) = (now, self.first_sent);
-            (p.delivered, p.delivered_time) = (self.s.delivered, self.s.delivered_time);
-            (p.tx_in_flight, p.lost) = (in_flight + packets + 1, self.s.lost as u32);
-            p.block = block;
-            let push = pushes && left == len as u64;
-            p.flags = app_limited | if push { flag::PUSHED } else { 0 };
-            let p_end = p.end();
-            self.scoreboard.push(p);
-            let cwr = std::mem::take(&mut self.recovery.cwr_due);
-            out.push(Outgoing { seq, len, cwr, new: true, push, fin });
-            self.s.snd_nxt = p_end;
-            if len < self.s.mss {
-                self.stream.small_end = self.s.snd_nxt;
-            }
-            left -= len as u64;
-            packets += 1;
+        if bytes == 0 && !ends {
+            return 0;
         }
+        let (seq, size) = (self.s.snd_nxt, self.s.mss);
+        let push = bytes > 0 && self.stream.has_push(seq, seq + bytes);
+        let mut first = Sent::new(seq, size);
+        (first.at, first.first_sent) = (now, self.first_sent);
+        (first.delivered, first.delivered_time) = (self.s.delivered, self.s.delivered_time);
+        (first.tx_in_flight, first.lost) = (in_flight + 1, self.s.lost as u32);
+        (first.block, first.flags) = (block, app_limited);
+        let (packets, last) = self.scoreboard.push_burst(first, bytes);
+        last.len += ends as u32;
+        last.flags |= if push { flag::PUSHED } else { 0 };
+        self.s.snd_nxt = last.end();
+        if bytes < packets as u64 * size as u64 {
+            self.stream.small_end = self.s.snd_nxt;
+        }
+        let cwr = std::mem::take(&mut self.recovery.cwr_due);
+        out.push(Outgoing { seq, bytes, size, cwr, new: true, push: push || packets > 1, fin: ends });
         self.stream.forget(self.s.snd_nxt);
-        mark_push(packets, out);
         self.stats.sent += packets as u64;
         self.charge_pacing(bytes);
         self.s.last_sent = Some(now);
@@ -423,7 +430,7 @@ impl Sender {
         self.scoreboard.sent(n);
         let len = self.payload(n);
         let fin = end > seq + len as u64;
-        out.push(Outgoing { seq, len, cwr: false, new: false, push, fin });
+        out.push(Outgoing { seq, bytes: len.into(), size: len, cwr: false, new: false, push, fin });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
         if let Some(list) = &mut self.retransmissions {

@@ -167,7 +167,8 @@ impl Sender {
         }
         out.push(Outgoing {
             seq: self.s.snd_una.saturating_sub(1),
-            len: 0,
+            bytes: 0,
+            size: self.s.mss,
             cwr: false,
             new: false,
             push: false,
