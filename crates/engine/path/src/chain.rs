@@ -32,7 +32,9 @@ impl<B> ChainPart<B> {
 pub struct Chain<B> {
     parts: Vec<ChainPart<B>>,
     wake: Option<Time>,
-    /// Input of the current element.
+    /// Packets that enter the first element.
+    entering: Vec<Box<Packet<B>>>,
+    /// Input of the current element, other than the first.
     feed: Vec<(Time, Box<Packet<B>>)>,
     /// Output of the current element.
     scratch: Outbox<B>,
@@ -50,7 +52,14 @@ pub type Passage<B> = (usize, Time, Packet<B>);
 
 impl<B> Default for Chain<B> {
     fn default() -> Self {
-        Chain { parts: Vec::new(), wake: None, feed: Vec::new(), scratch: Outbox::default(), watch: None }
+        Chain {
+            parts: Vec::new(),
+            wake: None,
+            entering: Vec::new(),
+            feed: Vec::new(),
+            scratch: Outbox::default(),
+            watch: None,
+        }
     }
 }
 
@@ -114,16 +123,26 @@ impl<B> Chain<B> {
     /// A packet enters the first element at `now`, after everything that is due by then.
     #[inline]
     pub fn handle_packet(&mut self, now: Time, packet: impl Into<Box<Packet<B>>>, out: &mut Outbox<B>) {
-        let packet = packet.into();
+        let mut entering = std::mem::take(&mut self.entering);
+        entering.push(packet.into());
+        self.handle_packets(now, &mut entering, out);
+        self.entering = entering;
+    }
+
+    /// Packets enter the first element at `now`, one after the other, after everything that is due by then.
+    /// `packets` is empty afterwards.
+    #[inline]
+    pub fn handle_packets(&mut self, now: Time, packets: &mut Vec<Box<Packet<B>>>, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
-            [] => out.sent.push((now, packet)),
+            [] => out.sent.extend(packets.drain(..).map(|packet| (now, packet))),
             [only] if self.watch.is_none() => {
-                self.wake = only.element.enter(now, packet, out);
+                self.wake = only.element.enter(now, packets, out);
             }
-            _ => {
-                self.feed.push((now, packet));
-                self.run(now, false, out);
+            // A watched packet is shown at all elements before the next one.
+            _ if self.watch.is_some() => {
+                packets.drain(..).for_each(|p| self.run(now, &mut vec![p], false, out))
             }
+            _ => self.run(now, packets, false, out),
         }
     }
 
@@ -137,7 +156,7 @@ impl<B> Chain<B> {
             [only] if self.watch.is_none() => {
                 self.wake = only.element.wake(now, out);
             }
-            _ => self.run(now, false, out),
+            _ => self.run(now, &mut Vec::new(), false, out),
         }
     }
 
@@ -148,7 +167,7 @@ impl<B> Chain<B> {
             [only] if self.watch.is_none() => {
                 self.wake = only.element.wake(now, out);
             }
-            _ => self.run(now, true, out),
+            _ => self.run(now, &mut Vec::new(), true, out),
         }
     }
 
@@ -168,18 +187,26 @@ impl<B> Chain<B> {
     }
 
     #[inline(never)]
-    fn run(&mut self, now: Time, all: bool, out: &mut Outbox<B>) {
+    fn run(&mut self, now: Time, packets: &mut Vec<Box<Packet<B>>>, all: bool, out: &mut Outbox<B>) {
         let lost = (out.dropped.len(), out.bounced.len());
         let last = self.parts.len().saturating_sub(1);
         let mut unordered = false;
         self.wake = None;
         for (i, part) in self.parts.iter_mut().enumerate() {
-            if all || !self.feed.is_empty() || part.wake.is_some_and(|wake| wake <= now) {
+            if all
+                || !self.feed.is_empty()
+                || !packets.is_empty()
+                || part.wake.is_some_and(|wake| wake <= now)
+            {
                 // The last element writes to the caller's outbox.
                 let target: &mut Outbox<B> = if i == last { out } else { &mut self.scratch };
                 let before = target.sent.len();
+                if !packets.is_empty() {
+                    part.wake = part.element.enter(now, packets, target);
+                }
                 for (at, packet) in self.feed.drain(..) {
-                    part.wake = part.element.enter(at, packet, target);
+                    self.entering.push(packet);
+                    part.wake = part.element.enter(at, &mut self.entering, target);
                 }
                 if all || part.wake.is_some_and(|wake| wake <= now) {
                     part.wake = part.element.wake(now, target);

@@ -160,10 +160,12 @@ pub trait Element<B>: Send {
     /// transmission, an AQM drop) may be deferred to the next call, with their exact due times.
     fn next_wake(&self) -> Option<Time>;
 
-    /// Calls [`Element::handle_packet`], then [`Element::next_wake`]. Chains need both with each packet;
-    /// within an element's own type the two are one call, and the compiler inlines them.
-    fn enter(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) -> Option<Time> {
-        self.handle_packet(now, packet, out);
+    /// Calls [`Element::handle_packet`] for each packet, then [`Element::next_wake`]. Chains need both with
+    /// each packet; within an element's own type they are one call, and the compiler inlines them.
+    fn enter(&mut self, now: Time, packets: &mut Vec<Box<Packet<B>>>, out: &mut Outbox<B>) -> Option<Time> {
+        for packet in packets.drain(..) {
+            self.handle_packet(now, packet, out);
+        }
         self.next_wake()
     }
 

@@ -257,6 +257,7 @@ impl DebtBucket {
     }
 
     /// The tokens at `now`, which is not before the last call of `take`.
+    #[inline]
     fn tokens(&self, now: Time) -> i128 {
         let grown = self.rate as u128 * now.since(self.at).as_nanos() as u128;
         self.tokens.saturating_add(i128::try_from(grown).unwrap_or(i128::MAX)).min(self.burst)
@@ -409,9 +410,13 @@ impl<B: Send> Element<B> for HtbElement<B> {
             return self.account.send(out, now, now, packet);
         };
         let none = crate::queue::QueueLoad::default();
+        // Another packet of a waiting leaf changes nothing about when the first one may leave.
+        let is_waiting = leaf.queue.load().packets > 0;
         leaf.queue.enqueue(now, packet, none, &mut self.account, out);
-        self.wake = self.next_service();
-        self.catch_up(now, out);
+        if !is_waiting {
+            self.wake = self.next_service();
+            self.catch_up(now, out);
+        }
         self.account.max_queue = self.account.max_queue.max(self.account.held);
     }
 

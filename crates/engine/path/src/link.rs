@@ -109,7 +109,8 @@ struct FifoLink<B> {
     delay: Span,
     limit: SizeLimit,
     limits: QueueLoad,
-    /// Packets whose transmission has not started, which are the last ones of `ring`.
+    /// Packets whose transmission had not started when the last packet arrived, which are the last ones of
+    /// `ring`.
     queued: QueueLoad,
     /// All packets held, in order.
     ring: VecDeque<LinkSlot<B>>,
@@ -130,34 +131,55 @@ impl<B> FifoLink<B> {
         self.last_time.1
     }
 
-    /// Whether anything is due; for most packets nothing is.
+    /// Packets whose transmission has not started at `now`, and when that of the first one starts.
     #[inline]
-    fn is_behind(&self, now: Time) -> bool {
-        self.queued.packets > 0 && self.next_begins <= now
-            || self.ring.front().is_some_and(|slot| slot.due <= now)
+    fn queued_at(&self, now: Time) -> (QueueLoad, Time) {
+        let (mut queued, mut next_begins) = (self.queued, self.next_begins);
+        for slot in self.ring.range(self.ring.len() - queued.packets as usize..) {
+            if next_begins > now {
+                break;
+            }
+            queued.remove(slot.size);
+            next_begins = slot.due - self.delay;
+        }
+        (queued, next_begins)
     }
 
-    #[inline]
-    fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
-        while self.queued.packets > 0 && self.next_begins <= now {
-            let slot = &self.ring[self.ring.len() - self.queued.packets as usize];
-            self.queued.remove(slot.size);
-            self.next_begins = slot.due - self.delay;
+    /// Removes packets whose transmission has started from the queue.
+    #[inline(never)]
+    fn start_transmissions(&mut self, now: Time) {
+        (self.queued, self.next_begins) = self.queued_at(now);
+    }
+
+    /// Delivers the packets that have arrived at the far end.
+    #[inline(always)]
+    fn deliver(&mut self, now: Time, out: &mut Outbox<B>) {
+        while self.ring.front().is_some_and(|slot| slot.due <= now) {
+            if self.queued.packets as usize == self.ring.len() {
+                self.start_transmissions(now);
+            }
+            if let Some(LinkSlot { since, due, packet, .. }) = self.ring.pop_front() {
+                self.account.send(out, since, due, packet);
+            }
         }
-        while self.ring.front().is_some_and(|slot| slot.due <= now)
-            && let Some(LinkSlot { since, due, packet, .. }) = self.ring.pop_front()
-        {
-            self.account.send(out, since, due, packet);
-        }
+    }
+
+    /// Delivers what arrives before a packet enters, which seldom coincides.
+    #[inline(never)]
+    fn deliver_before(&mut self, now: Time, out: &mut Outbox<B>) {
+        self.deliver(now, out);
     }
 }
 
 impl<B: Send> Element<B> for FifoLink<B> {
     // Inlined into `Element::enter` and `Element::wake`, by which chains call them.
-    #[inline]
+    #[inline(always)]
     fn handle_packet(&mut self, now: Time, packet: Box<Packet<B>>, out: &mut Outbox<B>) {
-        if self.is_behind(now) {
-            self.catch_up(now, out);
+        if self.ring.front().is_some_and(|slot| slot.due <= now) {
+            self.deliver_before(now, out);
+        }
+        if self.queued.packets > 0 && self.next_begins <= now {
+            self.start_transmissions(now);
         }
         self.account.enter();
         if packet.size > self.limit.mtu {
@@ -182,9 +204,9 @@ impl<B: Send> Element<B> for FifoLink<B> {
         self.ring.push_back(LinkSlot { since: now, due, size: packet.size, packet });
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
-        self.catch_up(now, out);
+        self.deliver(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -199,8 +221,9 @@ impl<B: Send> Element<B> for FifoLink<B> {
         self.account
     }
 
-    fn gauge(&self, _now: Time) -> Gauge {
-        Gauge { queue_packets: self.queued.packets, queue_bytes: self.queued.bytes, tokens_bytes: None }
+    fn gauge(&self, now: Time) -> Gauge {
+        let (queued, _) = self.queued_at(now);
+        Gauge { queue_packets: queued.packets, queue_bytes: queued.bytes, tokens_bytes: None }
     }
 }
 

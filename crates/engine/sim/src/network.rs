@@ -36,6 +36,10 @@ pub struct SimNetwork {
     /// Next hop for each host and target: a direction of a link, or `None` without a route.
     next: Vec<Option<u32>>,
     hosts: usize,
+    // The boxes travel on through the elements' queues.
+    /// Packets that leave a host.
+    #[expect(clippy::vec_box)]
+    pub leaving: Vec<Box<Packet<Segment>>>,
     outbox: Outbox<Segment>,
     /// Packets that arrived at hosts and are to be handled now, in order.
     pub arrivals: VecDeque<HostArrival>,
@@ -80,6 +84,7 @@ impl SimNetwork {
             target: Vec::new(),
             next: Vec::new(),
             hosts: scenario.hosts.len(),
+            leaving: Vec::new(),
             outbox: Outbox::default(),
             arrivals: VecDeque::new(),
             bounced: Vec::new(),
@@ -134,22 +139,33 @@ impl SimNetwork {
         self.forwarded += 1;
         match self.next_hop(host, packet.flow) {
             Some(direction) => {
-                self.enter(now, direction, packet);
+                self.leaving.push(packet);
+                self.enter(now, direction);
                 self.collect(direction);
             }
             None => self.discard(packet),
         }
     }
 
-    /// A packet enters a direction of a link. [`SimNetwork::collect`] must be called after the last one.
+    /// The packets in `leaving` enter a direction of a link. [`SimNetwork::collect`] must be called after
+    /// this.
     #[inline]
-    pub fn enter(&mut self, now: Time, direction: u32, packet: Box<Packet<Segment>>) {
-        self.directions[direction as usize].chain.handle_packet(now, packet, &mut self.outbox);
+    pub fn enter(&mut self, now: Time, direction: u32) {
+        let chain = &mut self.directions[direction as usize].chain;
+        chain.handle_packets(now, &mut self.leaving, &mut self.outbox);
+    }
+
+    /// Counts the packets in `leaving`, which have no route.
+    #[cold]
+    pub fn discard_leaving(&mut self) {
+        while let Some(packet) = self.leaving.pop() {
+            self.discard(packet);
+        }
     }
 
     /// Counts a packet without a route.
     #[cold]
-    pub fn discard(&mut self, packet: Box<Packet<Segment>>) {
+    fn discard(&mut self, packet: Box<Packet<Segment>>) {
         self.unroutable += 1;
         self.reuse(packet);
     }

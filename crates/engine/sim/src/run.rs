@@ -188,6 +188,7 @@ impl SimRun<'_> {
     }
 
     /// Wakes a host with jitter, which handles the packets queued there.
+    #[inline(never)]
     fn wake_host(&mut self, host: u32) {
         while let Some(packet) = self.jitter.hosts[host as usize].next_packet(self.now) {
             self.deliver(packet);
@@ -299,29 +300,29 @@ impl SimRun<'_> {
     fn emit_as(&mut self, number: u32, udp: bool, out: &mut Vec<Segment>) {
         let DirectedFlow { from, to, extra_header, dscp, .. } = self.flows.directed[number as usize];
         let direction = self.network.next_hop(from, number);
-        for body in out.drain(..) {
+        for segment in &*out {
             let mut packet = self.network.spare();
-            *packet = Packet {
-                id: self.next_id,
-                size: ip_bytes(udp, &body) + extra_header,
-                overhead: 0,
-                flow: number,
-                dscp,
-                ecn: if body.ect { Ecn::Ect0 } else { Ecn::NotEct },
-                fragment: None,
-                body,
-            };
+            packet.id = self.next_id;
+            packet.size = ip_bytes(udp, segment) + extra_header;
+            packet.overhead = 0;
+            packet.flow = number;
+            packet.dscp = dscp;
+            packet.ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
+            packet.fragment = None;
+            packet.body.clone_from(segment);
             self.next_id += 1;
             if let Some(tap) = &mut self.options.tap {
                 tap.packet(self.now, from as usize, true, &packet, from as usize, to as usize);
             }
-            match direction {
-                Some(direction) => self.network.enter(self.now, direction, packet),
-                None => self.network.discard(packet),
-            }
+            self.network.leaving.push(packet);
         }
-        if let Some(direction) = direction {
-            self.network.collect(direction);
+        out.clear();
+        match direction {
+            Some(direction) => {
+                self.network.enter(self.now, direction);
+                self.network.collect(direction);
+            }
+            None => self.network.discard_leaving(),
         }
     }
 
@@ -336,7 +337,7 @@ impl SimRun<'_> {
     }
 
     /// Handles arrivals and their consequences until nothing is left to do at this time.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self) {
         if !self.network.arrivals.is_empty() || !self.network.bounced.is_empty() {
             self.handle_arrivals();
@@ -347,7 +348,7 @@ impl SimRun<'_> {
     }
 
     /// Sets the deadline of a direction of a link, unless it is set already.
-    #[inline]
+    #[inline(always)]
     fn arm_direction(&mut self, direction: u32) {
         let chain = &mut self.network.directions[direction as usize].chain;
         let wake = chain.next_wake();
@@ -375,14 +376,20 @@ impl SimRun<'_> {
     /// Handles packets that several at a time reached a host, or that were bounced.
     #[inline(never)]
     fn handle_arrivals(&mut self) {
-        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, packet);
-        }
+        self.handle_queued_arrivals();
         while !self.network.bounced.is_empty() {
             std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
         }
     }
 
+    #[inline(never)]
+    fn handle_queued_arrivals(&mut self) {
+        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
+            self.arrive(host, packet);
+        }
+    }
+
+    /// A packet reaches a host, which delivers or forwards it.
     #[inline(always)]
     fn arrive(&mut self, host: u32, packet: Box<Packet<Segment>>) {
         let number = packet.flow;
@@ -407,7 +414,7 @@ impl SimRun<'_> {
     }
 
     /// Delivers a packet to its connection or datagram flow at the destination host.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, mut packet: Box<Packet<Segment>>) {
         let number = packet.flow;
         if number as usize >= self.flows.ends.len() {
@@ -437,6 +444,7 @@ impl SimRun<'_> {
     }
 
     /// Handles a segment that reaches an end.
+    #[inline(always)]
     fn handle(&mut self, end: EndId, seg: &Segment) {
         let now = self.now;
         let out = &mut self.segments;
@@ -455,7 +463,9 @@ impl SimRun<'_> {
         {
             self.collector.record(now, flow_index as usize, rtt);
         }
-        if t.hops == 1 {
+        let is_direct = t.hops == 1;
+        let mut has_requests = false;
+        if is_direct && t.app.awaits_progress() {
             let number = connection - t.legs.start as usize;
             let before = t.app.next_wake();
             t.app.handle_progress(now, side, number, tcp, out);
@@ -463,13 +473,13 @@ impl SimRun<'_> {
             if before != after {
                 self.agenda.set(Owner::Flow(flow_index), after);
             }
-            let has_requests = t.app.has_requests();
-            self.emit_segments(end);
-            if has_requests {
-                self.write_requests(flow_index);
-            }
-        } else {
-            self.emit_segments(end);
+            has_requests = t.app.has_requests();
+        }
+        self.emit_segments(end);
+        if has_requests {
+            self.write_requests(flow_index);
+        }
+        if !is_direct {
             self.handle_relayed(flow_index, end);
         }
         self.arm_end(end);
@@ -495,8 +505,6 @@ impl SimRun<'_> {
         self.flows.ends[end.index()].handle_mtu(self.now, mtu, &mut self.segments);
         self.emit_segments(end);
         self.arm_end(end);
-        while let Some(HostArrival { host, packet }) = self.network.arrivals.pop_front() {
-            self.arrive(host, packet);
-        }
+        self.handle_queued_arrivals();
     }
 }
