@@ -1,9 +1,10 @@
 //! The deadlines of a run: at most one per owner, served in the order of time, ties in the order in which
 //! they were set.
 //!
-//! What is set is one key per owner; two queues find the earliest of them. Packets, and timers that are
-//! earlier than all others, are in a short sorted list, the rest in a heap: a thousand connections that wait
-//! for their timeouts cost a packet nothing.
+//! What is set is one key per owner. Of directions of links, if they are few, the earliest is found by
+//! looking at all. Two queues find the earliest of the other owners: packets, and timers that are earlier
+//! than all others, are in a short sorted list, the rest in a heap: a thousand connections that wait for
+//! their timeouts cost a packet nothing.
 //!
 //! An entry of a queue is a hint: when it comes up it counts only if it is what its owner has set, so that
 //! changing or clearing a deadline touches no queue. Of an owner's deadlines that move later, as a timeout
@@ -35,6 +36,9 @@ const SLOT_BITS: u32 = 24;
 /// Length of the sorted list up to which insertion is cheaper than in a heap.
 const MAX_SOON: usize = 16;
 
+/// Number of directions of links up to which looking at all is cheaper than keeping them sorted.
+const MAX_SCANNED: usize = 16;
+
 /// Deadline, order of setting and the owner's slot in one number, which sorts in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u128);
@@ -49,7 +53,12 @@ impl Key {
     }
     #[inline]
     fn deadline(self) -> Time {
-        Time::from_nanos((self.0 >> 64) as u64)
+        Time::from_nanos(self.nanos())
+    }
+    /// The deadline in nanoseconds, which for [`Key::NONE`] is later than all times.
+    #[inline]
+    fn nanos(self) -> u64 {
+        (self.0 >> 64) as u64
     }
     #[inline]
     fn slot(self) -> usize {
@@ -71,10 +80,14 @@ pub struct Agenda {
     /// One slot per owner: those whose deadlines are packets' (directions, the sampler, hosts with jitter),
     /// then those with timers (ends, flows).
     slots: Vec<Slot>,
-    /// The earliest entries, the first one last.
+    /// Number of directions, if they are few: the first slots, which are in no queue.
+    scanned: u32,
+    /// The earliest entries, the first one last; [`Key::NONE`] at index 0 ends every search.
     soon: Vec<Key>,
     /// The other entries.
     later: BinaryHeap<Reverse<Key>>,
+    /// The first entry of `later`.
+    first_later: Key,
     /// Slots of the sampler, the first end and the first flow.
     sampler: u32,
     ends: u32,
@@ -92,8 +105,10 @@ impl Agenda {
         assert!(n < 1 << SLOT_BITS, "more than 2^{SLOT_BITS} deadlines");
         Agenda {
             slots: vec![Slot { set: Key::NONE, held: Key::NONE }; n],
-            soon: Vec::with_capacity(MAX_SOON + 1),
+            scanned: if directions <= MAX_SCANNED { directions as u32 } else { 0 },
+            soon: [Key::NONE].into(),
             later: BinaryHeap::new(),
+            first_later: Key::NONE,
             sampler: directions as u32,
             ends: first_end as u32,
             flows: first_flow as u32,
@@ -105,35 +120,42 @@ impl Agenda {
     #[inline]
     pub fn take_next(&mut self, end: Time) -> Option<(Time, Owner)> {
         loop {
-            let waiting = self.later.peek().map_or(Key::NONE, |first| first.0);
-            match self.soon.last() {
-                Some(&key) if key < waiting => {
-                    if key.deadline() > end {
-                        return None;
-                    }
-                    self.soon.pop();
-                    let slot = &mut self.slots[key.slot()];
-                    if slot.set == key {
-                        slot.set = Key::NONE;
-                        return Some((key.deadline(), self.owner(key.slot() as u32)));
-                    }
+            let key = *self.soon.last()?;
+            let directions = self.slots[..self.scanned as usize].iter().map(|slot| slot.set);
+            let direction = directions.fold(Key::NONE, Key::min);
+            if direction < key && direction < self.first_later {
+                if direction.nanos() > end.as_nanos() {
+                    return None;
                 }
-                _ => {
-                    if waiting == Key::NONE || waiting.deadline() > end {
-                        return None;
-                    }
-                    if let Some(key) = self.take_waiting() {
-                        return Some((key.deadline(), self.owner(key.slot() as u32)));
-                    }
+                self.slots[direction.slot()].set = Key::NONE;
+                return Some((direction.deadline(), Owner::Direction(direction.slot() as u32)));
+            }
+            if key >= self.first_later {
+                if self.first_later.nanos() > end.as_nanos() {
+                    return None;
                 }
+                if let Some(key) = self.take_later() {
+                    return Some((key.deadline(), self.owner(key.slot() as u32)));
+                }
+                continue;
+            }
+            if key.nanos() > end.as_nanos() {
+                return None;
+            }
+            self.soon.pop();
+            let slot = &mut self.slots[key.slot()];
+            if slot.set == key {
+                slot.set = Key::NONE;
+                return Some((key.deadline(), self.owner(key.slot() as u32)));
             }
         }
     }
 
     /// Removes the first entry of the heap; returns it if it is what its owner has set, and clears that.
     #[inline(never)]
-    fn take_waiting(&mut self) -> Option<Key> {
+    fn take_later(&mut self) -> Option<Key> {
         let Reverse(key) = self.later.pop()?;
+        self.first_later = self.later.peek().map_or(Key::NONE, |first| first.0);
         let slot = &mut self.slots[key.slot()];
         if slot.held != key {
             return None; // replaced by an earlier one
@@ -171,7 +193,7 @@ impl Agenda {
             None => Key::NONE,
         };
         self.slots[slot as usize].set = key;
-        if key != Key::NONE {
+        if key != Key::NONE && slot >= self.scanned {
             self.insert(key);
         }
     }
@@ -179,7 +201,7 @@ impl Agenda {
     /// Moves the deadline of an owner to `deadline` if that is earlier.
     #[inline]
     pub fn advance(&mut self, owner: Owner, deadline: Time) {
-        if self.deadline(owner).is_none_or(|present| deadline < present) {
+        if deadline.as_nanos() < self.slots[self.slot(owner) as usize].set.nanos() {
             self.renew(owner, Some(deadline));
         }
     }
@@ -195,20 +217,27 @@ impl Agenda {
     #[inline]
     fn insert(&mut self, key: Key) {
         let is_timer = key.slot() >= self.ends as usize;
-        if is_timer && self.later.peek().is_some_and(|first| first.0 < key) {
+        if is_timer && self.first_later < key {
             return self.postpone(key);
         }
         self.soon.push(key);
-        let mut at = self.soon.len() - 1;
-        while at > 0 && self.soon[at - 1] < key {
-            self.soon[at] = self.soon[at - 1];
-            at -= 1;
+        let soon = &mut self.soon[..];
+        for at in (1..soon.len()).rev() {
+            if soon[at - 1] >= key {
+                break;
+            }
+            (soon[at], soon[at - 1]) = (soon[at - 1], key);
         }
-        self.soon[at] = key;
-        if self.soon.len() > MAX_SOON {
-            let last = self.soon.remove(0);
-            self.postpone(last);
+        if soon.len() > MAX_SOON + 1 {
+            self.postpone_last();
         }
+    }
+
+    /// Moves the last entry of the sorted list to the heap.
+    #[cold]
+    fn postpone_last(&mut self) {
+        let last = self.soon.remove(1);
+        self.postpone(last);
     }
 
     /// Adds an entry to the heap, unless the owner has an earlier one there.
@@ -218,6 +247,7 @@ impl Agenda {
         if key < slot.held {
             slot.held = key;
             self.later.push(Reverse(key));
+            self.first_later = self.first_later.min(key);
         }
     }
 
@@ -284,8 +314,13 @@ mod tests {
 
     #[test]
     fn agrees_with_a_sorted_list_under_random_changes() {
+        agrees_with_a_sorted_list(MAX_SCANNED);
+        agrees_with_a_sorted_list(MAX_SCANNED + 1);
+    }
+
+    fn agrees_with_a_sorted_list(directions: usize) {
         let mut s = Stream::new(1, "agenda");
-        let mut agenda = Agenda::new(20, 9, 30, 40);
+        let mut agenda = Agenda::new(directions, 29 - directions, 30, 40);
         let mut list: Vec<Option<(Time, u64)>> = vec![None; 100];
         let mut now = 0;
         for order in 0..100_000u64 {
