@@ -131,7 +131,7 @@ impl Agenda {
                 return Some((direction.deadline(), Owner::Direction(direction.slot() as u32)));
             }
             if key >= self.first_later {
-                if self.first_later.nanos() > end.as_nanos() {
+                if self.first_later == Key::NONE || self.first_later.nanos() > end.as_nanos() {
                     return None;
                 }
                 if let Some(key) = self.take_later() {
