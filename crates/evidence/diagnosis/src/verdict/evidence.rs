@@ -599,20 +599,27 @@ mod tests {
         assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
     }
 
+    /// Bursts of 40 packets, of which `short` are small, each followed by three idle round trips.
+    fn bursts(short: u32) -> Vec<RoundTripSpan> {
+        let round = |i: usize| {
+            let burst = i.is_multiple_of(4);
+            RoundTripSpan {
+                from: i as f64 * 0.1,
+                width: 0.1,
+                packets: if burst { 40 } else { 0 },
+                short: if burst { short } else { 0 },
+                idle: if burst { 0.0 } else { 0.1 },
+                ..RoundTripSpan::default()
+            }
+        };
+        (0..20).map(round).collect()
+    }
+
     /// A download in bursts, seen at its receiver without timestamps, beside an upload that fills its link.
     #[test]
     fn pauses_beside_a_full_link_of_the_acks_may_be_theirs() {
         let main = |short: u32, reverse_full: bool| {
-            let burst = |i: usize| i.is_multiple_of(4);
-            let round = |i: usize| RoundTripSpan {
-                from: i as f64 * 0.1,
-                width: 0.1,
-                packets: if burst(i) { 40 } else { 0 },
-                short: if burst(i) { short } else { 0 },
-                idle: if burst(i) { 0.0 } else { 0.1 },
-                ..RoundTripSpan::default()
-            };
-            let rounds: Vec<RoundTripSpan> = (0..20).map(round).collect();
+            let rounds = bursts(short);
             let facts = FlowFacts {
                 mss: MSS,
                 reverse_full: if reverse_full { vec![(0.0, 2.0)] } else { Vec::new() },
@@ -631,16 +638,7 @@ mod tests {
     #[test]
     fn a_pause_at_a_capture_behind_a_full_link_may_be_the_links() {
         let main = |short: u32, behind: bool, full: bool| {
-            let burst = |i: usize| i.is_multiple_of(4);
-            let round = |i: usize| RoundTripSpan {
-                from: i as f64 * 0.1,
-                width: 0.1,
-                packets: if burst(i) { 40 } else { 0 },
-                short: if burst(i) { short } else { 0 },
-                idle: if burst(i) { 0.0 } else { 0.1 },
-                ..RoundTripSpan::default()
-            };
-            let rounds: Vec<RoundTripSpan> = (0..20).map(round).collect();
+            let rounds = bursts(short);
             let link =
                 FoundLimiter { kind: LimiterKind::Bottleneck, rate: 1e6, behind, ..FoundLimiter::default() };
             let facts = FlowFacts {
