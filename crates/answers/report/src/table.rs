@@ -5,6 +5,7 @@
 
 use crate::elide::elide;
 use crate::markup::escaped;
+use crate::strings::{Lang, word};
 use crate::style::{Style, Tone};
 use crate::width::{clip, pad, printable};
 use std::fmt::Write;
@@ -131,6 +132,14 @@ impl<'a> Table<'a> {
         let mut table = Table::of(heads.iter().map(column).collect());
         rows.iter().for_each(|row| table.row(row.iter().map(|text| text.as_str().into())));
         table
+    }
+
+    /// The same with heads in a language. They are given by the keys of their texts; an empty key has no
+    /// text.
+    pub fn worded(lang: Lang, heads: &[(&str, Option<&'a str>)], rows: &[Vec<String>]) -> Table<'a> {
+        let head = |key: &str| if key.is_empty() { "" } else { word(lang, key) };
+        let heads: Vec<_> = heads.iter().map(|(key, unit)| (head(key), *unit)).collect();
+        Table::filled(&heads, rows)
     }
 
     /// The number of rows.

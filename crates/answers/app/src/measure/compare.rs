@@ -198,7 +198,7 @@ impl MeasurementComparison {
             ("measure.head.after", Some("")),
             ("measure.head.changed", None),
         ];
-        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
+        Table::worded(lang, &heads, &rows)
     }
 }
 

@@ -147,8 +147,7 @@ impl ViaMeasurement {
             }
         }
         text += "\n";
-        text += &Table::filled(&HEADS.map(|(key, unit)| (head(key, lang), unit)), &self.rows())
-            .text(Style::plain(width));
+        text += &Table::worded(lang, &HEADS, &self.rows()).text(Style::plain(width));
         text
     }
 
@@ -186,11 +185,6 @@ const HEADS: [(&str, Option<&str>); 7] = [
     ("measure.head.resent", Some("%")),
     ("measure.head.limit", Some("Mbit/s")),
 ];
-
-/// The head of a column; the direction's has none.
-fn head(key: &str, lang: Lang) -> &'static str {
-    if key.is_empty() { "" } else { word(lang, key) }
-}
 
 /// A limit in few words.
 fn short(limiter: &Limiter, lang: Lang) -> String {

@@ -217,7 +217,7 @@ impl MeasurementSeries {
             ("measure.head.resent", Some("%")),
             ("measure.head.loaded", Some("ms")),
         ];
-        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
+        Table::worded(lang, &heads, &rows)
     }
 
     /// A row for each measurement, or for each hour of the day in UTC: medians, with minimum and maximum.
@@ -270,7 +270,7 @@ impl MeasurementSeries {
             ("measure.head.idle", Some("ms")),
             ("measure.head.loaded-up", Some("ms")),
         ];
-        Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
+        Table::worded(lang, &heads, &rows)
     }
 }
 

@@ -40,7 +40,7 @@ pub fn table(m: &Measurement) -> Table<'static> {
         ("measure.head.loaded", Some("ms")),
         ("measure.head.limited", None),
     ];
-    Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
+    Table::worded(lang, &heads, &rows)
 }
 
 /// The commands that apply a cure, and their undo.

@@ -306,7 +306,7 @@ fn table(m: &Measurement) -> Table<'static> {
         ("measure.head.resent", Some("%")),
         ("measure.head.rtt", Some("ms")),
     ];
-    Table::filled(&heads.map(|(key, unit)| (word(lang, key), unit)), &rows)
+    Table::worded(lang, &heads, &rows)
 }
 
 fn method(series: &MeasurementSeries, m: &Measurement) -> String {
