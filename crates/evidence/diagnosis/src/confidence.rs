@@ -118,8 +118,8 @@ const MAX_SHAPER_OR_LINK: f64 = 0.75;
 const MAX_SAME_LOSSES: f64 = 0.75;
 
 /// Greatest confidence of an application whose pauses may be those of a full window: of flows that began
-/// before a capture at the receiver, such a verdict was wrong for all 4 (`longfat-diagnose-test cuts` with the
-/// sets `build` and 20261201, 60 cases each).
+/// before a capture at the receiver, such a verdict was wrong for all 4 (`longfat-diagnose-test cuts` with
+/// the sets `build` and 20261201, 60 cases each).
 const MAX_PAUSES: f64 = 0.45;
 
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would

@@ -91,6 +91,9 @@ const TARGET_DELAY_SHARE: f64 = 0.1;
 /// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
 const TIMESTAMP_TICK_S: f64 = 1e-3;
 
+/// An application limits its flow if at least one packet in this many is the small end of a write.
+const SMALL_IS_ONE_IN: u32 = 12;
+
 /// Where the delay between sender and capture is unknown, a round trip to the receiver below this, seconds,
 /// means that the capture may have been taken there.
 const AT_RECEIVER_RTT_S: f64 = 1e-3;
@@ -406,7 +409,7 @@ fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
 
 /// Whether at least a twelfth of the packets are small and pushed, and none is a retransmission.
 fn has_small_writes(r: &RoundTripSpan) -> bool {
-    r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
+    r.short > 0 && r.short * SMALL_IS_ONE_IN >= r.packets && r.resent == 0.0
 }
 
 /// Whether the receive window was full in the round trip, and the bytes in flight reached it.
@@ -435,8 +438,8 @@ fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
 }
 
 /// Returns the code that says why the application's pauses may be those of a full window, for
-/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes). Without the SYNs, a capture at the receiver shows the
-/// RTT only with timestamps, and never the window. An application's writes end with a small segment; here
+/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes). Without the SYNs, a capture at the receiver shows
+/// the RTT only with timestamps, and never the window. An application's writes end with a small segment; here
 /// fewer than a twelfth of the round trips have one.
 pub(super) fn notes(rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Vec<String> {
     let unseen = facts.is_inflight_unseen() || facts.near_receiver && facts.window_unknown;
@@ -444,7 +447,7 @@ pub(super) fn notes(rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -
     let hidden = cause == Cause::Application
         && facts.begun_late
         && unseen
-        && count(has_small_writes) * 12 < count(|r| r.packets > 0);
+        && count(has_small_writes) * (SMALL_IS_ONE_IN as usize) < count(|r| r.packets > 0);
     hidden.then(|| "pauses-ambiguous".to_string()).into_iter().collect()
 }
 

@@ -257,8 +257,12 @@ fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
     let (next, later) = t.log[begin..].split_at(FIRST_PACKETS.min(t.log.len() - begin));
     let delay = |s: &LoggedPacket| s.delay.get().map(micros);
-    let usual = later.iter().filter_map(delay).reduce(f64::min).unwrap_or(0.0);
-    next.iter().filter_map(delay).fold(0.0, f64::max) - usual > 0.5 * (to - from)
+    let excess = next.iter().filter_map(delay).fold(0.0, f64::max) - 0.5 * (to - from);
+    if excess <= 0.0 {
+        return false; // most silences: the later packets need no look
+    }
+    let mut later = later.iter().filter_map(delay).peekable();
+    later.peek().is_none() || later.any(|usual| usual < excess)
 }
 
 /// Returns the times, seconds since 1970, at which a burst ended a pause longer than `rtt`. A sender that
@@ -292,6 +296,26 @@ fn back_with_loss(t: &Track, rtt: f64, to: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use track::PackedSpan;
+    use units::{Span, Time};
+
+    /// A silence from 2 s to 7 s. The packet that ends it is 5 s late by the sender's clock.
+    #[test]
+    fn packets_are_late_only_if_later_ones_are_not() {
+        let late_with = |later_ms: &[u64]| {
+            let packet = |(i, ms): (u64, u64)| LoggedPacket {
+                time: Time::ZERO + Span::from_millis(7000 + i),
+                delay: PackedSpan::known(Span::from_millis(ms)),
+                ..LoggedPacket::default()
+            };
+            let delays = [5000; FIRST_PACKETS].iter().chain(later_ms).copied();
+            let log = (0..).zip(delays).map(packet).collect();
+            late(&Track { log, ..Track::default() }, 2.0, 7.0)
+        };
+        assert!(late_with(&[3000, 10, 0]), "a queue drains after an outage");
+        assert!(!late_with(&[5000, 5010, 5000]), "the capture's clock was set forward");
+        assert!(late_with(&[]), "nothing follows");
+    }
 
     #[test]
     fn a_run_of_losses_may_be_chance_where_many_packets_are_lost() {
