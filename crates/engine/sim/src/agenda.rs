@@ -1,8 +1,8 @@
 //! The deadlines of a run: at most one per owner, served in the order of time, ties in the order in which
 //! they were set.
 //!
-//! What is set is one key per owner. Of directions of links, if they are few, the earliest is found by
-//! looking at all. Two queues find the earliest of the other owners: packets, and timers that are earlier
+//! Each owner has one key, its deadline. If a run has few directions of links, the earliest of them is found
+//! by looking at all. Two queues find the earliest of the other owners: packets, and timers that are earlier
 //! than all others, are in a short sorted list, the rest in a heap: a thousand connections that wait for
 //! their timeouts cost a packet nothing.
 //!

@@ -83,7 +83,7 @@ impl SocketMemory {
     }
 }
 
-/// What identifies a socket in a query.
+/// The identity of a socket in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketId {
     /// [`Sock::cookie`].
@@ -95,7 +95,7 @@ pub struct SocketId {
 }
 
 impl Sock {
-    /// What identifies the socket in a query.
+    /// Returns the identity of the socket in a query.
     pub fn id(&self) -> SocketId {
         SocketId { cookie: self.cookie, local: self.local, remote: self.remote }
     }

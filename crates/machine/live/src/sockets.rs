@@ -179,7 +179,7 @@ impl Row<'_> {
     }
 }
 
-/// What the sockets did since the last report.
+/// The activity of the sockets since the last report.
 #[derive(Debug, Default)]
 pub struct SocketReport {
     /// The connections with the most bytes, most first.

@@ -280,7 +280,8 @@ impl IosReader<'_> {
         format!("{policy} ({})", if inward { "input" } else { "output" })
     }
 
-    /// ASA: `police input …` or `police output …` below a class. The policy has no direction, its policers have.
+    /// ASA: `police input …` or `police output …` below a class. The policy has no direction, its policers
+    /// have.
     fn police_one_way(&mut self, policy: &str, line: usize, inward: bool, rest: &[&str]) -> Line {
         let classes = self.model.policies.get(policy).map_or(&[][..], |p| &p.classes);
         let Some(class) = classes.last().map(|c| c.name.clone()) else { return Line::Unknown };
@@ -290,8 +291,8 @@ impl IosReader<'_> {
         self.add_class(&one_way, &class, line, |c| command::police(c, line, rest, dialect))
     }
 
-    /// Applies a policy of an ASA to an interface: its policers by their directions, and its shapers and queues
-    /// to what leaves.
+    /// Applies a policy of an ASA to an interface: its policers by their directions, and its shapers and
+    /// queues to what leaves.
     fn use_on_asa(&mut self, line: usize, policy: &str, interface: &str) -> Line {
         let queues = |p: &IosPolicy| p.classes.iter().any(IosClass::queues);
         let mut used = Vec::new();
