@@ -320,7 +320,7 @@ struct HtbElement<B> {
     turns: Vec<usize>,
     /// The time up to which packets have been served.
     clock: Time,
-    /// When a backlogged leaf may next send.
+    /// When a backlogged leaf may next send; sooner if a queue has dropped its last packet since.
     wake: Option<Time>,
     account: Account,
 }
@@ -386,12 +386,11 @@ impl<B> HtbElement<B> {
     fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(at) = self.wake.filter(|&at| at <= now) {
             self.clock = self.clock.max(at);
-            let Some((i, lender)) = self.choose(self.clock) else {
-                self.wake = self.next_service();
-                break;
-            };
-            let next = self.leaves[i].queue.dequeue(self.clock, &mut self.account, out);
-            if let Some((since, packet)) = next {
+            // A leaf whose queue dropped its last packet has nothing to send, and another leaf may be due later.
+            if let Some((i, lender)) = self.choose(self.clock)
+                && let Some((since, packet)) =
+                    self.leaves[i].queue.dequeue(self.clock, &mut self.account, out)
+            {
                 self.charge(i, lender, self.clock, packet.size);
                 self.end_turn(i, self.level(i, lender), packet.size);
                 self.account.send(out, since, self.clock, packet);
@@ -460,22 +459,17 @@ mod tests {
         }
     }
 
+    fn packet(id: u64, flow: u32, size: u32) -> Packet<()> {
+        Packet { id, size, overhead: 0, flow, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
+    }
+
     /// Kilobits per second of each flow over one second, with all flows backlogged.
     fn served(classes: Vec<Class>, flows: u32) -> Vec<u64> {
         let mut element = Htb { classes }.build::<()>(1, "htb");
         let mut out = Outbox::default();
         for i in 0..900 {
             for flow in 0..flows {
-                let packet = Packet {
-                    id: u64::from(i * flows + flow),
-                    size: 1500,
-                    overhead: 0,
-                    flow,
-                    dscp: 0,
-                    ecn: Ecn::NotEct,
-                    fragment: None,
-                    body: (),
-                };
+                let packet = packet(u64::from(i * flows + flow), flow, 1500);
                 element.handle_packet(Time::ZERO, Box::new(packet), &mut out);
             }
         }
@@ -499,6 +493,32 @@ mod tests {
         );
         let near = |got: u64, want: u64| got.abs_diff(want) <= want / 20;
         assert!(near(got[0], 5500) && near(got[1], 3500), "{got:?}");
+    }
+
+    /// A big packet empties the queue of leaf `a`, whose turn would have come first; nothing wakes the element
+    /// until leaf `b` is overdue.
+    #[test]
+    fn a_queue_that_drops_all_its_packets_delays_no_other_leaf() {
+        let one_packet = serde_json::json!({ "kind": "fq-codel", "packets": 1 });
+        let a = Class {
+            queue: Some(serde_json::from_value(one_packet).expect("a queue")),
+            ..class("a", Some("root"), 120, 120, &[0])
+        };
+        let root = class("root", None, 10_000, 10_000, &[]);
+        let b = class("b", Some("root"), 12, 12, &[1]);
+        let mut element = Htb { classes: vec![root, a, b] }.build::<()>(1, "htb");
+        let mut out = Outbox::default();
+        for (id, (flow, size)) in
+            [(0, 1600), (0, 1500), (1, 1600), (1, 1500), (0, 1500), (1, 1500), (0, 9000)]
+                .into_iter()
+                .enumerate()
+        {
+            element.handle_packet(Time::ZERO, Box::new(packet(id as u64, flow, size)), &mut out);
+        }
+        assert_eq!(out.dropped.len(), 2, "leaf a keeps packets");
+        element.handle_wake(Time::from_nanos(5_000_000_000), &mut out);
+        let last = out.sent.last().map(|(at, p)| (at.as_nanos(), p.id));
+        assert_eq!(last, Some((1_000_000_000, 5)));
     }
 
     #[test]
