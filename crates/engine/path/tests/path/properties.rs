@@ -1,5 +1,6 @@
 //! Random chains, packets and wake-ups: packets are conserved after every call, due times do
-//! not decrease, late or early wake-ups change nothing, a replay is identical.
+//! not decrease, late or early wake-ups change nothing, packets of one time may enter in one
+//! call, a replay is identical.
 
 use proptest::prelude::*;
 
