@@ -20,6 +20,7 @@ mod bucket;
 mod delays;
 
 use bucket::{BucketFit, Sample};
+use serde::{Deserialize, Serialize};
 
 /// A datagram of a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,16 +64,20 @@ pub enum TrainFinding {
     Unknown(TrainDoubt),
 }
 
-/// Why a train does not decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a train does not decide. Its form in JSON is the end of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrainDoubt {
     /// Too few datagrams arrived.
+    #[serde(rename = "too few datagrams arrived")]
     TooFew,
     /// Losses do not follow a rate: they are random, or several limits overlap.
+    #[serde(rename = "datagrams were lost, but not by a limit of the rate")]
     NoRate,
     /// The losses began too late in the train to know their rate.
+    #[serde(rename = "losses began too late in the train")]
     TooShort,
-    /// Delays vary too much to tell whether a queue filled.
+    /// Delays vary too much, or a buffer is too small, to tell whether a queue filled.
+    #[serde(rename = "delays vary too much to tell a policer from a queue")]
     Jitter,
 }
 
@@ -80,16 +85,6 @@ impl TrainDoubt {
     /// All reasons.
     pub const ALL: [TrainDoubt; 4] =
         [TrainDoubt::TooFew, TrainDoubt::NoRate, TrainDoubt::TooShort, TrainDoubt::Jitter];
-
-    /// Says why the train does not decide, as the end of a sentence.
-    pub fn text(self) -> &'static str {
-        match self {
-            TrainDoubt::TooFew => "too few datagrams arrived",
-            TrainDoubt::NoRate => "datagrams were lost, but not by a limit of the rate",
-            TrainDoubt::TooShort => "losses began too late in the train",
-            TrainDoubt::Jitter => "delays vary too much to tell a policer from a queue",
-        }
-    }
 }
 
 /// Minimum number of datagrams that must arrive.
@@ -104,6 +99,9 @@ const LIMITED_SHARE: f64 = 0.93;
 const STRAY_LOSS: f64 = 0.02;
 /// Ratio of likelihoods, as a logarithm, from which on one of two models is named.
 const DECISIVE: f64 = 8.0;
+/// Time in which hosts and devices gather packets and hand them on together, s. A buffer that empties sooner
+/// loses packets to such a batch and delays others, whatever it is.
+const BATCH: f64 = 100e-6;
 /// A queue below this share of the buffer makes a shaper that behaves as a policer.
 const LEAST_QUEUE_SHARE: f64 = 0.1;
 
@@ -170,6 +168,9 @@ fn offered(samples: &[Sample]) -> Option<f64> {
 
 /// Decides between policer and queue where the losses fit a buffer.
 fn with_bucket(samples: &[Sample], fit: BucketFit) -> TrainFinding {
+    if fit.bucket < BATCH * fit.rate {
+        return TrainFinding::Unknown(TrainDoubt::Jitter);
+    }
     let packet = samples.iter().map(|s| s.bytes).sum::<f64>() / samples.len() as f64;
     let search = delays::Search::new(samples, fit.rate);
     let flat = search.of(fit.bucket);

@@ -209,22 +209,21 @@ pub fn limit(l: &Limiter, lang: Lang) -> String {
         LimiterFound::Link => say!(lang, "measure.limit.link", rate = rate, queue = queue()),
         LimiterFound::None => say!(lang, "measure.limit.none", rate = rate),
         LimiterFound::Unknown => {
-            let why = l.why_unknown.as_deref().unwrap_or_default();
-            say!(lang, "measure.limit.unknown", why = doubt(why, lang))
+            let why = l.why_unknown.map_or("", |why| doubt(why, lang));
+            say!(lang, "measure.limit.unknown", why = why)
         }
     }
 }
 
-/// Returns the reason why trains do not decide, which a measurement has in English, in another language.
-fn doubt(why: &str, lang: Lang) -> String {
-    let known = TrainDoubt::ALL.into_iter().find(|doubt| doubt.text() == why);
-    let key = known.map(|doubt| match doubt {
+/// Returns the reason why trains do not decide.
+fn doubt(why: TrainDoubt, lang: Lang) -> &'static str {
+    let key = match why {
         TrainDoubt::TooFew => "measure.doubt.too-few",
         TrainDoubt::NoRate => "measure.doubt.no-rate",
         TrainDoubt::TooShort => "measure.doubt.too-short",
         TrainDoubt::Jitter => "measure.doubt.jitter",
-    });
-    key.map_or(why, |key| word(lang, key)).into()
+    };
+    word(lang, key)
 }
 
 /// Compares the cures with the upload as it is.

@@ -1,6 +1,6 @@
 //! The outcome of a measurement as data: `measurement.json`, described in docs/measure.md.
 
-use diagnosis::train::TrainFinding;
+use diagnosis::train::{TrainDoubt, TrainFinding};
 use report::figures::{ascending, quantile};
 use report::{Lang, word};
 use result::change::EffectMeasure;
@@ -222,7 +222,8 @@ pub struct Limiter {
     pub queue_full: Option<bool>,
     /// Why the trains do not decide.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub why_unknown: Option<String>,
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub why_unknown: Option<TrainDoubt>,
     /// Number of trains.
     pub trains: u32,
     /// Number of datagrams in all trains.
@@ -370,7 +371,7 @@ impl Limiter {
             TrainFinding::Unlimited { above } => {
                 Limiter { kind: LimiterFound::None, rate_mbps: Some(above / 1e6), ..empty }
             }
-            TrainFinding::Unknown(doubt) => Limiter { why_unknown: Some(doubt.text().into()), ..empty },
+            TrainFinding::Unknown(doubt) => Limiter { why_unknown: Some(doubt), ..empty },
         }
     }
 

@@ -149,6 +149,23 @@ fn batches_before_a_policer_do_not_hide_it_and_make_none_of_random_loss() {
     assert!(named >= 20, "{named} of 30 policers were named");
 }
 
+/// A buffer that a batch fills delays and drops whatever it is: neither kind is named.
+#[test]
+fn a_buffer_shorter_than_a_batch_has_no_kind() {
+    let mut random = Stream::new(12, "small buffers");
+    for seed in 0..8 {
+        let rate = between(&mut random, 300e6, 500e6);
+        let bucket = rate / 8.0 * 1e-6 * between(&mut random, 40.0, 80.0);
+        let batch = 1e-6 * between(&mut random, 20.0, 60.0);
+        let train = batched(&[policer(rate, bucket), delay()], 1.8 * rate, 4000, [5.0, 30.0], seed, batch);
+        let finding = evaluate(&train, false);
+        assert!(
+            matches!(finding, TrainFinding::Unknown(_)),
+            "{seed}: {rate:.0} bit/s, {bucket:.0} B: {finding:?}"
+        );
+    }
+}
+
 /// A sender that is late while the bucket is still full wastes tokens.
 #[test]
 fn a_sender_that_stalls_at_its_begin_does_not_shrink_the_bucket() {
