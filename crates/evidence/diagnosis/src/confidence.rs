@@ -114,8 +114,9 @@ const MAX_LINK_OR_SHAPER: f64 = 0.55;
 /// that waited from the first one on hide how much passes without a wait.
 const MAX_SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
-/// before a capture that does not show the waits there.
+/// before a capture that does not show the waits there. The notes that say so.
 const MAX_SAME_LOSSES: f64 = 0.75;
+const SAME_LOSSES: [&str; 3] = ["few-loss-episodes", "waits-unseen", "waits-too-short"];
 
 /// Greatest confidence of an application whose pauses may be those of a full window: of flows that began
 /// before a capture at the receiver, such a verdict was wrong for all 4 (`longfat-diagnose-test cuts` with
@@ -130,7 +131,7 @@ fn undecidable(flow: &FlowDiagnosis) -> f64 {
         Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
         Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
         Cause::Application if flow.has_note("pauses-ambiguous") => MAX_PAUSES,
-        _ if flow.has_note("few-loss-episodes") || flow.has_note("waits-unseen") => MAX_SAME_LOSSES,
+        _ if SAME_LOSSES.iter().any(|note| flow.has_note(note)) => MAX_SAME_LOSSES,
         _ => 1.0,
     }
 }
@@ -211,6 +212,7 @@ mod tests {
         assert!(undecidable(&with(Cause::Shaped, Some(0), "no-handshake")) < SURE);
         assert!(undecidable(&with(Cause::Congestion, None, "few-loss-episodes")) < SURE);
         assert!(undecidable(&with(Cause::Policed, Some(0), "waits-unseen")) < SURE);
+        assert!(undecidable(&with(Cause::Congestion, None, "waits-too-short")) < SURE);
         assert!(undecidable(&with(Cause::Application, None, "pauses-ambiguous")) < UNDECIDED);
     }
 

@@ -7,15 +7,19 @@
 //!    which may show another bucket ([`super::sender_line`]).
 
 use super::evidence::{self, LARGE_BUCKET, LimiterEvidence, LimiterStatement, compressed};
-use super::model::delays::{LimiterDelays, NOISE};
+use super::model::delays::{FEW_PACKETS, LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSource};
 use super::rate_search::fit;
+use super::shaper_bucket::{QueueView, bucket_before_queue};
 use super::virtual_queue::{self, CHANCE_GAIN, PacketArrival, TokenBucketFit};
 use super::{FoundLimiter, MIN_CLOCK_DELAY_S, PathFacts, model, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
+
+/// Least share of a bucket that passes faster than its rate where it is no link's queue.
+const MOST: f64 = 0.5;
 
 /// Proposes limiters by losses. `clocked` are the same packets with their delays to the capture, where
 /// timestamps show these.
@@ -89,7 +93,8 @@ fn kinds(
     // The delay is that to the capture where timestamps show it, else the RTT.
     let (delayed, base, noise) =
         clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, MIN_CLOCK_DELAY_S));
-    let waited = clocked.filter(|c| virtual_queue::has_delays(c)).unwrap_or(arrivals);
+    let clocked = clocked.filter(|c| virtual_queue::has_delays(c));
+    let waited = clocked.unwrap_or(arrivals);
     let width = path.episode();
     let loss_gain = model::loss_gain(arrivals, &b, width);
     let by_rule = compressed(loss_gain - model::losses::gain_by_delay(waited, width));
@@ -118,10 +123,10 @@ fn kinds(
     };
     let (queue, delay) = (b.burst, b.burst / b.rate);
     let link = FoundLimiter { kind: LimiterKind::Bottleneck, burst: None, queue, delay, ..policer };
-    let mut out = vec![
-        as_kind(policer, likely.as_ref().map(|l| l.no_wait)),
-        as_kind(link, likely.as_ref().map(|l| l.all)),
-    ];
+    let mut out = vec![as_kind(policer, likely.as_ref().map(|l| l.no_wait))];
+    if clocked.is_some() || path.behind || !has_left_faster(arrivals, &b, path) {
+        out.push(as_kind(link, likely.as_ref().map(|l| l.all)));
+    }
     if let Some((bucket, own)) = likely.as_ref().and_then(|l| l.behind) {
         let bucket = delays.passed_without_wait(bucket);
         let (queue, delay) = (b.burst - bucket, (b.burst - bucket) / b.rate);
@@ -132,9 +137,18 @@ fn kinds(
     out
 }
 
+/// Whether packets, captured as they leave, came faster than the bucket's rate for most of its bytes, as no
+/// link of that rate lets them pass.
+fn has_left_faster(arrivals: &[PacketArrival], b: &TokenBucketFit, path: PathFacts) -> bool {
+    let PathFacts { base, merged, .. } = path;
+    let view = QueueView { rate: b.rate, clocked: false, base, floor: None, merged };
+    let least = (FEW_PACKETS * virtual_queue::largest(arrivals)).max(MOST * b.burst);
+    bucket_before_queue(arrivals, view).is_some_and(|passed| passed > least)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{observe, posterior::most_probable};
+    use super::super::{PackedSeconds, observe, posterior::most_probable};
     use super::*;
 
     const RATE: f64 = 2.5e6;
@@ -156,6 +170,26 @@ mod tests {
             out.push(PacketArrival::full(at, delay, lost, i));
         }
         out
+    }
+
+    /// The packets of [`bursts`] as they leave the shaper, without a known wait.
+    fn leaving(bucket: f64, queue: f64) -> Vec<PacketArrival> {
+        let mut last = 0.0f64;
+        let leave = |mut a: PacketArrival| {
+            let wait = if a.lost { 0.0 } else { a.delay.get().map_or(0.0, f64::from) - 0.02 };
+            last = last.max(a.at + wait);
+            (a.at, a.delay) = (last, PackedSeconds::UNKNOWN);
+            a
+        };
+        bursts(bucket, queue).into_iter().map(leave).collect()
+    }
+
+    #[test]
+    fn what_leaves_faster_than_its_rate_was_no_links_queue() {
+        let path = PathFacts { base: 0.02, rtt: 0.05, behind: false, merged: false, sender: false };
+        let found = limiters_by_losses(&leaving(60e3, 150e3), None, path);
+        let kinds: Vec<LimiterKind> = found.iter().map(|c| c.found.kind).collect();
+        assert_eq!(kinds, [LimiterKind::Policer]);
     }
 
     #[test]

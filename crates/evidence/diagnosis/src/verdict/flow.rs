@@ -144,8 +144,12 @@ pub(super) fn flow(
         setup: setup::setup(t),
         reset: setup::reset(t, info),
         proofs,
-        notes: [measures::notes(t), losses::notes(t, cause), evidence::notes(&rounds, &facts, cause)]
-            .concat(),
+        notes: [
+            measures::notes(t),
+            losses::notes(t, cause, &facts.losses, context.full),
+            evidence::notes(&rounds, &facts, cause),
+        ]
+        .concat(),
         between_ends: between::between_ends(t, info.start_s),
         qlog: None,
         socket: context.socket.map(SocketFacts::account),

@@ -79,13 +79,12 @@ pub(crate) fn losses(
 
 /// Returns the number of loss episodes: losses less than a round trip after the one before belong to one. The
 /// `episodes` of a [`PacketProof`](result::diagnosis::PacketProof) are round trips, of which one such episode
-/// may have several.
-fn episodes(t: &Track) -> usize {
-    let rtt = t.rtt.mean().unwrap_or_default();
-    let (mut count, mut until) = (0, None);
-    for s in t.log.iter().filter(|s| s.fate != PacketFate::Passed) {
-        count += usize::from(until.is_none_or(|until| s.time > until));
-        until = Some(s.time + rtt);
+/// may have several. `losses`: times, seconds, in order.
+fn episodes(losses: impl Iterator<Item = f64>, rtt: f64) -> usize {
+    let (mut count, mut until) = (0, f64::NEG_INFINITY);
+    for at in losses {
+        count += usize::from(at > until);
+        until = at + rtt;
     }
     count
 }
@@ -95,14 +94,18 @@ fn episodes(t: &Track) -> usize {
 const FEW_EPISODES: usize = 2;
 
 /// Returns the codes that say why the losses do not determine their cause, for
-/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
-pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
-    let few = matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(t) <= FEW_EPISODES;
+/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes). `losses` as from [`losses`].
+pub(super) fn notes(t: &Track, cause: Cause, losses: &[(f64, Cause)], of_all: QueueLossSigns) -> Vec<String> {
+    let of_cause = losses.iter().filter(|loss| loss.1 == cause).map(|loss| loss.0);
+    let rtt = t.rtt.mean().unwrap_or_default().as_secs_f64();
+    let few =
+        matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(of_cause, rtt) <= FEW_EPISODES;
     // The waits of packets distinguish a full queue from a policer and from chance.
-    let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed)
-        && t.counts.lost_up > t.counts.lost_down
-        && are_waits_unseen(t);
-    let known = [(few, "few-loss-episodes"), (unseen, "waits-unseen")];
+    let is_before = t.counts.lost_up > t.counts.lost_down;
+    let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed) && is_before && are_waits_unseen(t);
+    // Only gaps speak for a queue, and a burst leaves the same gaps where chance loses some of its packets.
+    let too_short = cause == Cause::Congestion && is_before && of_all.too_short;
+    let known = [(few, "few-loss-episodes"), (unseen, "waits-unseen"), (too_short, "waits-too-short")];
     known.iter().filter(|(holds, _)| *holds).map(|(_, code)| code.to_string()).collect()
 }
 
@@ -118,6 +121,9 @@ fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
 pub(super) struct QueueLossSigns {
     behind: Option<LossDelay>,
     before: Option<LossDelay>,
+    /// `before` comes from gaps alone although delays to the capture are known: that queue is shorter than the
+    /// tick of the timestamps.
+    too_short: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -166,9 +172,11 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };
     let (before, known) = delays_of(PacketFate::LostUp);
+    let by_gaps = if before.is_none() { by_gaps(tracks, known) } else { None };
     QueueLossSigns {
         behind: delays_of(PacketFate::LostDown).0,
-        before: before.or_else(|| by_gaps(tracks, known)),
+        before: before.or(by_gaps),
+        too_short: known && by_gaps.is_some(),
     }
 }
 
@@ -343,11 +351,58 @@ mod tests {
 
     #[test]
     fn losses_within_a_round_trip_are_one_episode() {
-        let mut t = bursts(Span::ZERO);
-        t.rtt.record(Span::from_millis(50));
-        assert_eq!(episodes(&t), 40);
-        t.rtt.record(Span::from_millis(350));
-        assert_eq!(episodes(&t), 1);
+        let lost = bursts(Span::ZERO).log.into_iter().filter(|s| s.fate != PacketFate::Passed);
+        let at: Vec<f64> = lost.map(|s| seconds(s.time)).collect();
+        assert_eq!(episodes(at.iter().copied(), 0.05), 40);
+        assert_eq!(episodes(at.iter().copied(), 0.2), 1);
+    }
+
+    #[test]
+    fn a_cause_of_two_moments_is_noted_whatever_else_was_lost() {
+        let t = bursts(Span::ZERO);
+        let few = |first: usize| {
+            let cause = |i: usize| if i < first { Cause::RandomLoss } else { Cause::Policed };
+            let losses: Vec<(f64, Cause)> = (0..40).map(|i| (0.1 * i as f64, cause(i))).collect();
+            notes(&t, Cause::RandomLoss, &losses, QueueLossSigns::default())
+                .contains(&"few-loss-episodes".to_string())
+        };
+        assert!(few(2) && !few(3));
+    }
+
+    /// Bursts of ten packets leave a link back to back. Of each burst one was lost in front of it, at a delay
+    /// that is `known` to be shorter than a tick.
+    #[test]
+    fn a_queue_that_only_gaps_show_is_not_sure() {
+        let lost_in_front = |known: bool| {
+            let packet = |i: u64| {
+                let (burst, place) = (i / 10, i % 10);
+                let is_lost = place == 5;
+                let after = if place > 5 { place - 1 } else { place };
+                LoggedPacket {
+                    time: Time::ZERO + Span::from_millis(100 * burst) + Span::from_micros(20 * after),
+                    bytes: 1500,
+                    segments: 1,
+                    rtt: if is_lost { PackedSpan::UNKNOWN } else { PackedSpan::known(Span::from_millis(11)) },
+                    delay: if known {
+                        PackedSpan::known(Span::from_micros(i * 37 % 1000))
+                    } else {
+                        PackedSpan::UNKNOWN
+                    },
+                    fate: if is_lost { PacketFate::LostUp } else { PacketFate::Passed },
+                    number: i as u32,
+                    ..LoggedPacket::default()
+                }
+            };
+            let mut t = Track { log: (0..2000).map(packet).collect(), ..Track::default() };
+            t.counts.lost_up = 200;
+            t.counts.retransmitted_packets = 200;
+            let signs = full(&[&t], 0.011);
+            let all = losses(&t, 0.011, 0.011, (&[], Cause::Congestion), (&[], &[]), signs);
+            assert!(all.iter().all(|loss| loss.1 == Cause::Congestion), "{all:?}");
+            notes(&t, Cause::Congestion, &all, signs)
+        };
+        assert_eq!(lost_in_front(true), ["waits-too-short"]);
+        assert!(lost_in_front(false).is_empty());
     }
 
     /// A packet each `spacing` on a path of 100 ms, of which every 997th is lost. From the 1000th on `count`
