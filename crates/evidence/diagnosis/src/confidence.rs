@@ -103,7 +103,7 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     if flow.cause == Cause::Unknown {
         return 0.0;
     }
-    probability(&signs(flow, limiters), &LEARNED).min(undecidable(flow))
+    probability(&signs(flow, limiters), &LEARNED).min(undecidable(flow, limiters))
 }
 
 /// Greatest confidence of a full link where a shaper with an empty bucket would look the same: the bucket may
@@ -114,9 +114,13 @@ const MAX_LINK_OR_SHAPER: f64 = 0.55;
 /// that waited from the first one on hide how much passes without a wait.
 const MAX_SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
-/// before a capture that does not show the waits there. The notes that say so.
+/// before a capture that does not show the waits there (the notes that say so), or at a short bucket.
 const MAX_SAME_LOSSES: f64 = 0.75;
 const SAME_LOSSES: [&str; 3] = ["few-loss-episodes", "waits-unseen", "waits-too-short"];
+
+/// A queue as short as this, s, drops as a policer's bucket does, and its waits are below those for the
+/// interrupts of network cards, which come together for up to about as long.
+const SHORT_BUCKET_S: f64 = 250e-6;
 
 /// Greatest confidence of an application whose pauses may be those of a full window: of flows that began
 /// before a capture at the receiver, such a verdict was wrong for all 4 (`longfat-diagnose-test cuts` with
@@ -125,12 +129,16 @@ const MAX_PAUSES: f64 = 0.45;
 
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would
 /// produce the same signs.
-fn undecidable(flow: &FlowDiagnosis) -> f64 {
+fn undecidable(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
+    let empties_in = |l: &Limiter| l.burst_bytes.map_or(f64::INFINITY, |b| 8e-6 * b / l.rate_mbps);
+    let is_short =
+        || flow.limiter.and_then(|i| limiters.get(i)).is_some_and(|l| empties_in(l) < SHORT_BUCKET_S);
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
         Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
         Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
         Cause::Application if flow.has_note("pauses-ambiguous") => MAX_PAUSES,
+        Cause::Policed if is_short() => MAX_SAME_LOSSES,
         _ if SAME_LOSSES.iter().any(|note| flow.has_note(note)) => MAX_SAME_LOSSES,
         _ => 1.0,
     }
@@ -200,20 +208,30 @@ mod tests {
     #[test]
     fn causes_that_leave_the_same_marks_are_not_certain() {
         use result::diagnosis::{SURE, UNDECIDED};
-        let with = |cause, limiter, note: &str| FlowDiagnosis {
-            limiter,
-            notes: vec![note.into()],
-            duration_s: 1e4,
-            ..flow(cause, [1.0, 0.0])
+        // Buckets of 1 ms and 0.1 ms.
+        let limiters = [12_500.0, 1250.0].map(|bytes| Limiter {
+            kind: LimiterKind::Policer,
+            rate_mbps: 100.0,
+            burst_bytes: Some(bytes),
+            ..Limiter::default()
+        });
+        let most = |cause, limiter, note: &str| {
+            let notes = vec![note.into()];
+            undecidable(
+                &FlowDiagnosis { limiter, notes, duration_s: 1e4, ..flow(cause, [1.0, 0.0]) },
+                &limiters,
+            )
         };
-        assert!(undecidable(&with(Cause::Bottleneck, Some(0), "")) == 1.0);
-        assert!(undecidable(&with(Cause::Bottleneck, Some(0), "no-handshake")) < SURE);
-        assert!(undecidable(&with(Cause::Bottleneck, None, "")) < SURE);
-        assert!(undecidable(&with(Cause::Shaped, Some(0), "no-handshake")) < SURE);
-        assert!(undecidable(&with(Cause::Congestion, None, "few-loss-episodes")) < SURE);
-        assert!(undecidable(&with(Cause::Policed, Some(0), "waits-unseen")) < SURE);
-        assert!(undecidable(&with(Cause::Congestion, None, "waits-too-short")) < SURE);
-        assert!(undecidable(&with(Cause::Application, None, "pauses-ambiguous")) < UNDECIDED);
+        assert!(most(Cause::Bottleneck, Some(0), "") == 1.0);
+        assert!(most(Cause::Bottleneck, Some(0), "no-handshake") < SURE);
+        assert!(most(Cause::Bottleneck, None, "") < SURE);
+        assert!(most(Cause::Shaped, Some(0), "no-handshake") < SURE);
+        assert!(most(Cause::Congestion, None, "few-loss-episodes") < SURE);
+        assert!(most(Cause::Policed, Some(0), "") == 1.0);
+        assert!(most(Cause::Policed, Some(0), "waits-unseen") < SURE);
+        assert!(most(Cause::Policed, Some(1), "") < SURE);
+        assert!(most(Cause::Congestion, None, "waits-too-short") < SURE);
+        assert!(most(Cause::Application, None, "pauses-ambiguous") < UNDECIDED);
     }
 
     #[test]
