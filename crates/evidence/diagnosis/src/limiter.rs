@@ -23,7 +23,7 @@ mod refill_ticks;
 mod sender_line;
 mod shaper_bucket;
 mod sort;
-mod virtual_queue;
+pub(crate) mod virtual_queue;
 
 use by_delays::{limiters_by_delays, limiters_by_rate, pinned_rate};
 use by_losses::limiters_by_losses;

@@ -28,13 +28,25 @@ struct LossGaps {
     alone: (usize, usize),
 }
 
-/// Whether all gaps are closed: each loss came while other packets waited, whereas chance loses packets of an
-/// idle link too. With `alone`, only gaps between packets that are not merged count.
-pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
-    loss_gaps(arrivals).is_some_and(|h| {
-        let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
-        closed >= MIN_CLOSED_GAPS && open * MIN_CLOSED_PER_OPEN <= closed
-    })
+/// Gaps at lost packets that take no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClosedGaps {
+    /// All: each loss came while other packets waited, whereas chance loses packets of an idle link too.
+    All,
+    /// Most: losses in front of a link, by a short queue or by chance.
+    Most,
+}
+
+/// Returns whether gaps at losses are closed. With `alone`, only gaps between packets that are not merged
+/// count.
+pub(crate) fn closed_gaps(arrivals: &[PacketArrival], alone: bool) -> Option<ClosedGaps> {
+    let h = loss_gaps(arrivals)?;
+    let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
+    match closed >= MIN_CLOSED_GAPS {
+        true if open * MIN_CLOSED_PER_OPEN <= closed => Some(ClosedGaps::All),
+        true if open < closed => Some(ClosedGaps::Most),
+        _ => None,
+    }
 }
 
 fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
@@ -78,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_packet_dropped_before_the_link_leaves_no_gap() {
-        assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
+        assert_eq!(closed_gaps(&spaced(false), true), Some(ClosedGaps::All));
+        assert_eq!(closed_gaps(&spaced(true), true), None);
     }
 
     /// One of ten packets in a row is lost in the middle and leaves a gap. The other nine are merged into two
@@ -104,6 +117,7 @@ mod tests {
             ]);
             merged.push(at(begin + 35.0, 1500.0, false));
         }
-        assert!(all_gaps_closed(&merged, false) && !all_gaps_closed(&merged, true));
+        assert_eq!(closed_gaps(&merged, false), Some(ClosedGaps::All));
+        assert_eq!(closed_gaps(&merged, true), None);
     }
 }

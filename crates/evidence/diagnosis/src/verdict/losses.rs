@@ -5,7 +5,8 @@ use super::outages::reach;
 use super::too_big::SizeStall;
 use super::vantage::are_waits_unseen;
 use crate::limiter::loss_delay::delay_at_losses;
-use crate::limiter::loss_gaps::all_gaps_closed;
+use crate::limiter::loss_gaps::{ClosedGaps, closed_gaps};
+use crate::limiter::virtual_queue::{quantile, quantiles};
 use crate::limiter::{LimiterPackets, PackedSeconds, micros, seconds};
 use result::diagnosis::Cause;
 use std::collections::BTreeSet;
@@ -103,8 +104,9 @@ pub(super) fn notes(t: &Track, cause: Cause, losses: &[(f64, Cause)], of_all: Qu
     // The waits of packets distinguish a full queue from a policer and from chance.
     let is_before = t.counts.lost_up > t.counts.lost_down;
     let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed) && is_before && are_waits_unseen(t);
-    // Only gaps speak for a queue, and a burst leaves the same gaps where chance loses some of its packets.
-    let too_short = cause == Cause::Congestion && is_before && of_all.too_short;
+    // A burst leaves the gaps of a full queue, too, where chance loses some of its packets.
+    let in_front = matches!(cause, Cause::RandomLoss | Cause::Congestion);
+    let too_short = in_front && is_before && of_all.too_short;
     let known = [(few, "few-loss-episodes"), (unseen, "waits-unseen"), (too_short, "waits-too-short")];
     known.iter().filter(|(holds, _)| *holds).map(|(_, code)| code.to_string()).collect()
 }
@@ -121,8 +123,8 @@ fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
 pub(super) struct QueueLossSigns {
     behind: Option<LossDelay>,
     before: Option<LossDelay>,
-    /// `before` comes from gaps alone although delays to the capture are known: that queue is shorter than the
-    /// tick of the timestamps.
+    /// Packets were lost in front of a link, as gaps show, at no longer delay than others: a queue there is
+    /// shorter than the tick of the timestamps, or chance lost them.
     too_short: bool,
 }
 
@@ -169,29 +171,34 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
                 &mut passed,
             );
         }
-        (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
+        (LossDelay::of(&mut losses, &mut passed, base), losses, passed)
     };
-    let (before, known) = delays_of(PacketFate::LostUp);
-    let by_gaps = if before.is_none() { by_gaps(tracks, known) } else { None };
-    QueueLossSigns {
-        behind: delays_of(PacketFate::LostDown).0,
-        before: before.or(by_gaps),
-        too_short: known && by_gaps.is_some(),
+    let behind = delays_of(PacketFate::LostDown).0;
+    let (before, mut losses, passed) = delays_of(PacketFate::LostUp);
+    let known = !losses.is_empty();
+    if before.is_some() || known && was_longer(&mut losses, &passed) {
+        return QueueLossSigns { behind, before, too_short: false };
     }
+    let gaps = gaps_before(tracks, known);
+    let at_queues = LossDelay { delay: f32::NEG_INFINITY, all: true };
+    let before = (gaps == Some(ClosedGaps::All)).then_some(at_queues);
+    QueueLossSigns { behind, before, too_short: known && gaps.is_some() }
 }
 
-/// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full
-/// queues. Where delays are `known`, such a queue is too short to show in them, and only gaps between packets
-/// that are not merged count.
-fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
+/// Whether the queue was clearly longer than at losses while packets passed, so that it was not full then.
+/// Delays by timestamps spread evenly over a tick, of which the lower half of the delays shows a half.
+fn was_longer(losses: &mut [f32], passed: &[f32]) -> bool {
+    let [least, usual, longest] = quantiles(passed, [0.02, 0.5, 0.98]);
+    longest > quantile(losses, 0.5) + 2.0 * (usual - least) + MIN_VISIBLE_DELAY.0 as f32
+}
+
+/// Returns what the gaps of packets show that were lost before the capture. Where delays are `known`, a queue
+/// there is too short to show in them, and only gaps between packets that are not merged count.
+fn gaps_before(tracks: &[&Track], known: bool) -> Option<ClosedGaps> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MAX_SEARCHED;
     let none = vec![Vec::new(); tracks.len()];
-    let all_at_queues = lost
-        && all_gaps_closed(
-            &LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false),
-            known,
-        );
-    all_at_queues.then_some(LossDelay { delay: f32::NEG_INFINITY, all: all_at_queues })
+    let packets = LimiterPackets { tracks, gone: &none, ack_load: &[] };
+    lost.then(|| closed_gaps(&packets.arrivals(false, false), known)).flatten()
 }
 
 /// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses
@@ -369,40 +376,47 @@ mod tests {
         assert!(few(2) && !few(3));
     }
 
-    /// Bursts of ten packets leave a link back to back. Of each burst one was lost in front of it, at a delay
-    /// that is `known` to be shorter than a tick.
+    /// Bursts of ten packets leave a link back to back. Of each burst one is lost in front of it, and leaves no
+    /// gap but for one burst in `open`. Delays are known to a tick of 1 ms. In one burst of 20 without a loss
+    /// all packets wait for `wait`.
+    fn lost_in_front(open: u64, wait: Span) -> Track {
+        let packet = |i: u64| {
+            let (burst, place) = (i / 10, i % 10);
+            let waits = burst % 20 == 10;
+            let is_lost = place == 5 && !waits;
+            let after = if place > 5 && !is_lost && burst % open != 0 { place - 1 } else { place };
+            let delay = Span::from_micros(i * 37 % 1000) + if waits { wait } else { Span::ZERO };
+            LoggedPacket {
+                time: Time::ZERO + Span::from_millis(100 * burst) + Span::from_micros(20 * after),
+                bytes: 1500,
+                segments: 1,
+                rtt: if is_lost { PackedSpan::UNKNOWN } else { PackedSpan::known(Span::from_millis(11)) },
+                delay: PackedSpan::known(delay),
+                fate: if is_lost { PacketFate::LostUp } else { PacketFate::Passed },
+                number: i as u32,
+                ..LoggedPacket::default()
+            }
+        };
+        let mut t = Track { log: (0..4000).map(packet).collect(), ..Track::default() };
+        t.counts.lost_up = 380;
+        t.counts.retransmitted_packets = 380;
+        t
+    }
+
     #[test]
-    fn a_queue_that_only_gaps_show_is_not_sure() {
-        let lost_in_front = |known: bool| {
-            let packet = |i: u64| {
-                let (burst, place) = (i / 10, i % 10);
-                let is_lost = place == 5;
-                let after = if place > 5 { place - 1 } else { place };
-                LoggedPacket {
-                    time: Time::ZERO + Span::from_millis(100 * burst) + Span::from_micros(20 * after),
-                    bytes: 1500,
-                    segments: 1,
-                    rtt: if is_lost { PackedSpan::UNKNOWN } else { PackedSpan::known(Span::from_millis(11)) },
-                    delay: if known {
-                        PackedSpan::known(Span::from_micros(i * 37 % 1000))
-                    } else {
-                        PackedSpan::UNKNOWN
-                    },
-                    fate: if is_lost { PacketFate::LostUp } else { PacketFate::Passed },
-                    number: i as u32,
-                    ..LoggedPacket::default()
-                }
-            };
-            let mut t = Track { log: (0..2000).map(packet).collect(), ..Track::default() };
-            t.counts.lost_up = 200;
-            t.counts.retransmitted_packets = 200;
+    fn a_queue_shorter_than_a_tick_is_not_sure() {
+        let told = |open: u64, wait: Span| {
+            let t = lost_in_front(open, wait);
             let signs = full(&[&t], 0.011);
             let all = losses(&t, 0.011, 0.011, (&[], Cause::Congestion), (&[], &[]), signs);
-            assert!(all.iter().all(|loss| loss.1 == Cause::Congestion), "{all:?}");
-            notes(&t, Cause::Congestion, &all, signs)
+            let cause = all[0].1;
+            assert!(all.iter().all(|loss| loss.1 == cause), "{all:?}");
+            (cause, notes(&t, cause, &all, signs).contains(&"waits-too-short".to_string()))
         };
-        assert_eq!(lost_in_front(true), ["waits-too-short"]);
-        assert!(lost_in_front(false).is_empty());
+        assert_eq!(told(1000, Span::ZERO), (Cause::Congestion, true));
+        assert_eq!(told(3, Span::ZERO), (Cause::RandomLoss, true));
+        // The queue was longer while nothing was lost.
+        assert_eq!(told(1000, Span::from_millis(5)), (Cause::RandomLoss, false));
     }
 
     /// A packet each `spacing` on a path of 100 ms, of which every 997th is lost. From the 1000th on `count`
