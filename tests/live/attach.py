@@ -74,8 +74,9 @@ class Ground:
         for inside, device, address in [(self.inside, "lfnear", NEAR), (there, "lffar", FAR)]:
             must(*inside, "ip", "addr", "add", f"{address}/24", "dev", device)
             must(*inside, "ip", "link", "set", device, "up")
-            # What an earlier connection learnt of the path must not decide the next.
-            must(*inside, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
+            # What an earlier connection learnt of the path must not decide the next. A connection that begins with BBR stays
+            # paced when iperf3 sets its own control, after it is established. Every namespace may use Reno.
+            must(*inside, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1", "net.ipv4.tcp_congestion_control=reno")
         self.servers.append(subprocess.Popen([*there, "iperf3", "-s"], stdout=subprocess.DEVNULL))
         while ":5201" not in must(*there, "ss", "-Hltn"):
             time.sleep(0.05)
