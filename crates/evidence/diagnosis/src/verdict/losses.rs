@@ -101,9 +101,10 @@ pub(super) fn notes(t: &Track, cause: Cause, losses: &[(f64, Cause)], of_all: Qu
     let rtt = t.rtt.mean().unwrap_or_default().as_secs_f64();
     let few =
         matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(of_cause, rtt) <= FEW_EPISODES;
-    // The waits of packets distinguish a full queue from a policer and from chance.
+    // The waits of packets distinguish a queue, a policer and chance.
     let is_before = t.counts.lost_up > t.counts.lost_down;
-    let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed) && is_before && are_waits_unseen(t);
+    let waits_decide = matches!(cause, Cause::RandomLoss | Cause::Policed | Cause::Shaped);
+    let unseen = waits_decide && is_before && are_waits_unseen(t);
     // A burst leaves the gaps of a full queue, too, where chance loses some of its packets.
     let in_front = matches!(cause, Cause::RandomLoss | Cause::Congestion);
     let too_short = in_front && is_before && of_all.too_short;
@@ -362,6 +363,21 @@ mod tests {
         let at: Vec<f64> = lost.map(|s| seconds(s.time)).collect();
         assert_eq!(episodes(at.iter().copied(), 0.05), 40);
         assert_eq!(episodes(at.iter().copied(), 0.2), 1);
+    }
+
+    #[test]
+    fn without_waits_before_the_capture_a_policer_and_a_shaper_look_alike() {
+        let told = |delays: bool, cause| {
+            let mut t = lost_in_front(3, Span::ZERO);
+            if delays {
+                t.rtt_up.record(Span::from_millis(1));
+            }
+            notes(&t, cause, &[], QueueLossSigns::default()).contains(&"waits-unseen".to_string())
+        };
+        for cause in [Cause::Policed, Cause::Shaped, Cause::RandomLoss] {
+            assert!(told(false, cause) && !told(true, cause), "{cause:?}");
+        }
+        assert!(!told(false, Cause::Bottleneck));
     }
 
     #[test]
