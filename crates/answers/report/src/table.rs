@@ -134,8 +134,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// The same with heads in a language. They are given by the keys of their texts; an empty key has no
-    /// text.
+    /// Like [`Table::filled`], with the keys of the heads' texts; an empty key has no text.
     pub fn worded(lang: Lang, heads: &[(&str, Option<&'a str>)], rows: &[Vec<String>]) -> Table<'a> {
         let head = |key: &str| if key.is_empty() { "" } else { word(lang, key) };
         let heads: Vec<_> = heads.iter().map(|(key, unit)| (head(key), *unit)).collect();

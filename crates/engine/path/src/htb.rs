@@ -447,7 +447,7 @@ impl<B: Send> Element<B> for HtbElement<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
+    use crate::queue;
 
     fn class(name: &str, parent: Option<&str>, kbit: u64, ceil: u64, flows: &[u32]) -> Class {
         Class {
@@ -459,8 +459,8 @@ mod tests {
         }
     }
 
-    fn packet(id: u64, flow: u32, size: u32) -> Packet<()> {
-        Packet { id, size, overhead: 0, flow, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
+    fn packet(id: u64, flow: u32, size: u32) -> Box<Packet<()>> {
+        Box::new(Packet { id, ..*queue::tests::packet(flow, size) })
     }
 
     /// Kilobits per second of each flow over one second, with all flows backlogged.
@@ -470,7 +470,7 @@ mod tests {
         for i in 0..900 {
             for flow in 0..flows {
                 let packet = packet(u64::from(i * flows + flow), flow, 1500);
-                element.handle_packet(Time::ZERO, Box::new(packet), &mut out);
+                element.handle_packet(Time::ZERO, packet, &mut out);
             }
         }
         element.handle_wake(Time::from_nanos(1_000_000_000), &mut out);
@@ -513,7 +513,7 @@ mod tests {
                 .into_iter()
                 .enumerate()
         {
-            element.handle_packet(Time::ZERO, Box::new(packet(id as u64, flow, size)), &mut out);
+            element.handle_packet(Time::ZERO, packet(id as u64, flow, size), &mut out);
         }
         assert_eq!(out.dropped.len(), 2, "leaf a keeps packets");
         element.handle_wake(Time::from_nanos(5_000_000_000), &mut out);

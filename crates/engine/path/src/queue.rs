@@ -184,7 +184,7 @@ pub(crate) fn at_least_one(key: &str, n: u64) -> Result<(), Problem> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn packet(flow: u32, size: u32) -> Box<Packet<()>> {

@@ -118,8 +118,8 @@ const MAX_SHAPER_OR_LINK: f64 = 0.75;
 const MAX_SAME_LOSSES: f64 = 0.75;
 const SAME_LOSSES: [&str; 3] = ["few-loss-episodes", "waits-unseen", "waits-too-short"];
 
-/// A queue as short as this, s, drops as a policer's bucket does, and its waits are below those for the
-/// interrupts of network cards, which come together for up to about as long.
+/// A queue that empties sooner than this, s, drops as a policer's bucket does, and its waits are lost in the
+/// noise: network cards gather their interrupts for about as long.
 const SHORT_BUCKET_S: f64 = 250e-6;
 
 /// Greatest confidence of an application whose pauses may be those of a full window: of flows that began
@@ -130,15 +130,14 @@ const MAX_PAUSES: f64 = 0.45;
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would
 /// produce the same signs.
 fn undecidable(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
-    let empties_in = |l: &Limiter| l.burst_bytes.map_or(f64::INFINITY, |b| 8e-6 * b / l.rate_mbps);
-    let is_short =
-        || flow.limiter.and_then(|i| limiters.get(i)).is_some_and(|l| empties_in(l) < SHORT_BUCKET_S);
+    let limiter = flow.limiter.and_then(|i| limiters.get(i));
+    let empties_s = limiter.and_then(|l| Some(8e-6 * l.burst_bytes? / l.rate_mbps));
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
         Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
         Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
         Cause::Application if flow.has_note("pauses-ambiguous") => MAX_PAUSES,
-        Cause::Policed if is_short() => MAX_SAME_LOSSES,
+        Cause::Policed if empties_s.is_some_and(|s| s < SHORT_BUCKET_S) => MAX_SAME_LOSSES,
         _ if SAME_LOSSES.iter().any(|note| flow.has_note(note)) => MAX_SAME_LOSSES,
         _ => 1.0,
     }

@@ -18,7 +18,7 @@ use result::diagnosis::LimiterKind;
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
 
-/// Least share of a bucket that passes faster than its rate where it is no link's queue.
+/// A bucket is not a link's queue if more than this share of its bytes has left faster than its rate.
 const MOST: f64 = 0.5;
 
 /// Proposes limiters by losses. `clocked` are the same packets with their delays to the capture, where

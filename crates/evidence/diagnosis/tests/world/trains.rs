@@ -12,6 +12,10 @@ fn stage(json: serde_json::Value) -> Stage {
     serde_json::from_value(json).expect("a stage")
 }
 
+fn datagram(id: u64) -> Packet<()> {
+    Packet { id, size: BYTES, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
+}
+
 /// Sends a train of `count` datagrams at `rate` bit/s through stages. Every datagram is sent up to `late_us`
 /// after its time, and its arrival is stamped up to `stamp_us` late.
 fn sent(stages: &[Stage], rate: f64, count: u64, noise_us: [f64; 2], seed: u64) -> Vec<TrainPacket> {
@@ -44,17 +48,7 @@ fn batched(
         while let Some(wake) = chain.next_wake().filter(|wake| *wake <= now) {
             chain.handle_wake(wake, &mut out);
         }
-        let packet = Packet {
-            id,
-            size: BYTES,
-            overhead: 0,
-            flow: 0,
-            dscp: 0,
-            ecn: Ecn::NotEct,
-            fragment: None,
-            body: (),
-        };
-        chain.handle_packet(now, packet, &mut out);
+        chain.handle_packet(now, datagram(id), &mut out);
     }
     while let Some(wake) = chain.next_wake() {
         chain.handle_wake(wake, &mut out);
@@ -172,23 +166,13 @@ fn a_sender_that_stalls_at_its_begin_does_not_shrink_the_bucket() {
     let mut random = Stream::new(3, "stall");
     for seed in 0..10 {
         let stall = 5e-3 * random.unit();
-        let stalls = |i: usize| if i >= 5 { stall } else { 0.0 };
+        let stalls = |i: u64| if i >= 5 { stall } else { 0.0 };
         let mut chain: Chain<()> = Chain::build(seed, [("policer", &policer(20e6, 30e3))]);
         let mut out = Outbox::default();
         let mut train = Vec::new();
-        for i in 0..6000 {
+        for i in 0..6000u64 {
             let sent = i as f64 * f64::from(BYTES) * 8.0 / 24e6 + stalls(i);
-            let packet = Packet {
-                id: i as u64,
-                size: BYTES,
-                overhead: 0,
-                flow: 0,
-                dscp: 0,
-                ecn: Ecn::NotEct,
-                fragment: None,
-                body: (),
-            };
-            chain.handle_packet(Time::from_nanos((sent * 1e9) as u64), packet, &mut out);
+            chain.handle_packet(Time::from_nanos((sent * 1e9) as u64), datagram(i), &mut out);
             train.push(TrainPacket { sent, arrived: None, bytes: BYTES });
         }
         out.sent.iter().for_each(|(at, p)| train[p.id as usize].arrived = Some(at.as_secs_f64() + 0.02));
