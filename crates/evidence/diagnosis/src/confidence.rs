@@ -10,7 +10,7 @@
 mod weights;
 
 use result::Cause;
-use result::diagnosis::{FlowDiagnosis, Limiter};
+use result::diagnosis::{FlowDiagnosis, Limiter, UNDECIDED};
 use std::sync::LazyLock;
 
 /// A sign that every verdict has, for any cause.
@@ -128,19 +128,22 @@ const SHORT_BUCKET_S: f64 = 250e-6;
 const MAX_PAUSES: f64 = 0.45;
 
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would
-/// produce the same signs.
+/// produce the same signs. A cause that is a limiter is no more certain than the limiter's kind, and a limiter
+/// that is reported is at least as probable as none.
 fn undecidable(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     let limiter = flow.limiter.and_then(|i| limiters.get(i));
+    let of_kind = limiter.filter(|_| flow.cause.is_of_limiter()).map_or(1.0, |l| l.confidence.max(UNDECIDED));
     let empties_s = limiter.and_then(|l| Some(8e-6 * l.burst_bytes? / l.rate_mbps));
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
-    match flow.cause {
+    let of_cause = match flow.cause {
         Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
         Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
         Cause::Application if flow.has_note("pauses-ambiguous") => MAX_PAUSES,
         Cause::Policed if empties_s.is_some_and(|s| s < SHORT_BUCKET_S) => MAX_SAME_LOSSES,
         _ if SAME_LOSSES.iter().any(|note| flow.has_note(note)) => MAX_SAME_LOSSES,
         _ => 1.0,
-    }
+    };
+    of_cause.min(of_kind)
 }
 
 /// Weight, nats, of causes that occur in too few captures to learn a weight. Characteristic packets show each
@@ -194,6 +197,15 @@ mod tests {
     }
 
     #[test]
+    fn a_cause_is_no_more_certain_than_its_limiter() {
+        let limited = FlowDiagnosis { limiter: Some(0), duration_s: 1e4, ..flow(Cause::Policed, [1.0, 0.0]) };
+        let by = |p| undecidable(&limited, &[Limiter { confidence: p, ..Limiter::default() }]);
+        assert_eq!((by(0.6), by(0.4)), (0.6, UNDECIDED));
+        let elsewhere = FlowDiagnosis { cause: Cause::Application, ..limited };
+        assert_eq!(undecidable(&elsewhere, &[Limiter { confidence: 0.6, ..Limiter::default() }]), 1.0);
+    }
+
+    #[test]
     fn a_narrowly_rejected_limiter_lowers_the_confidence() {
         let by = |probability| {
             let rejected = RejectedLimiter { kind: LimiterKind::Policer, rate_mbps: 20.0, probability };
@@ -212,6 +224,7 @@ mod tests {
             kind: LimiterKind::Policer,
             rate_mbps: 100.0,
             burst_bytes: Some(bytes),
+            confidence: 1.0,
             ..Limiter::default()
         });
         let most = |cause, limiter, note: &str| {
