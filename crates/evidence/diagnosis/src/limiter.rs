@@ -21,6 +21,7 @@ mod rate_lanes;
 pub(crate) mod rate_search;
 mod refill_ticks;
 mod sender_line;
+mod several_queues;
 mod shaper_bucket;
 mod sort;
 pub(crate) mod virtual_queue;
@@ -432,7 +433,8 @@ fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     passed > 1.0 / MIN_RATE_SHARE * found.rate * (last.at - first.at) + bucket
 }
 
-fn same_rate(a: f64, b: f64) -> bool {
+/// Whether two rates are one within the error of their measurement.
+pub(crate) fn same_rate(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < SAME_RATE
 }
 

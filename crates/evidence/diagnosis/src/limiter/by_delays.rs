@@ -12,6 +12,7 @@ use super::evidence::{self, LimiterEvidence, LimiterStatement};
 use super::model::delays::{FEW_PACKETS, Likelihoods, LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSource};
 use super::refill_ticks::{RefillTicks, find_ticks};
+use super::several_queues::are_delays_apart;
 use super::shaper_bucket::{QueueView, bucket_before_queue};
 use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts, SAME_RATE, model};
@@ -152,7 +153,9 @@ pub(super) fn limiters_by_delays(
             QueueView { rate: d.rate, clocked, base, floor: Some(floor), merged },
         ),
     };
-    let bucket = bucket(passes, size);
+    // A bucket is read from a backlog that all flows share.
+    let shared = !behind || !are_delays_apart(arrivals, size / d.rate);
+    let bucket = bucket(passes.filter(|_| shared), size);
     let found = FoundLimiter { fair, loss_gain, ..found };
     out.extend(with_bucket(found, bucket).map(|found| {
         let own = |l: &Likelihoods| match found.kind {
