@@ -5,7 +5,7 @@ use super::vantage::{receiver_side, sender_side, waits_before_capture};
 use super::{HostTraffic, gaps, host_traffic, number, outages, proof, rtt_summary, silences, silent};
 use crate::limiter::posterior::LimiterSource;
 use crate::limiter::{
-    self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter,
+    self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter, same_rate,
 };
 use result::FlowDiagnosis;
 use result::diagnosis::{Aqm, Limiter, LimiterKind, RejectedLimiter};
@@ -278,16 +278,29 @@ pub(super) fn limiters_of(
             return vec![(joint, group.to_vec())];
         }
     }
-    let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
+    let policed = || alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
     let (count, gain, episodes) =
-        policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
+        policed().fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
     // Losses of several flows at once are one joint episode and one episode of each flow, so compare the mean
     // gain of an episode.
     let by_each = gain / episodes.max(1.0) * count as f64 / each.len().max(1) as f64;
-    if count * 2 <= each.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
+    let predict = count * 2 > each.len() && by_each > joint.found.loss_gain / joint.found.episodes.max(1.0);
+    // Policers of one rate, found independently, where the joint link is mostly idle.
+    let alike = policed().map(|f| policed().filter(|g| same_rate(f.rate, g.rate)).count()).max();
+    let mostly_idle = || {
+        joint.found.kind != LimiterKind::Policer
+            && full_s(tracks, &joint.found, group, ack_load) < 0.5 * spans(tracks, group)
+    };
+    if !predict && (alike.unwrap_or(0) * 2 <= each.len() || !mostly_idle()) {
         return vec![(joint, group.to_vec())];
     }
     shared(tracks, group, ack_load, alone)
+}
+
+/// Returns the seconds for which these flows, with the ACKs that share the limiter, used its whole rate.
+fn full_s(tracks: &[Track], found: &FoundLimiter, members: &[usize], ack_load: &[AckLoad]) -> f64 {
+    let spans = full(found, members.iter().map(|m| &tracks[*m]), ack_load);
+    spans.iter().map(|s| s.1 - s.0).sum()
 }
 
 /// Returns the limiters of flows that were searched alone, or one link for all of them. With a queue for each
@@ -299,10 +312,7 @@ fn shared(
     ack_load: &[AckLoad],
     found: Vec<(LimiterAnswer, Vec<usize>)>,
 ) -> Vec<(LimiterAnswer, Vec<usize>)> {
-    let seconds = |answer: &LimiterAnswer, members: &[usize]| -> f64 {
-        let spans = full(&answer.found, members.iter().map(|m| &tracks[*m]), ack_load);
-        spans.iter().map(|s| s.1 - s.0).sum()
-    };
+    let seconds = |answer: &LimiterAnswer, members| full_s(tracks, &answer.found, members, ack_load);
     let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer);
     let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((all, best)) = by_all else { return found };
