@@ -26,6 +26,8 @@ const MATHIS_C: f64 = 1.2247;
 const MAX_MATHIS_EXCESS: f64 = 1.5;
 /// Bytes of the IPv4 header that each further fragment adds (RFC 791 section 3.1).
 const IPV4_HEADER: f64 = 20.0;
+/// A recovery is reported if it took at least this share of the silence before it.
+const MIN_RECOVERY: f64 = 0.1;
 
 /// All known values of the group.
 pub(super) fn of_group(g: &FlowGroup) -> SentenceValues {
@@ -137,9 +139,11 @@ fn counts(g: &FlowGroup) -> Named {
     let rounds = lead.round_trips().filter(|_| is_measurable(m.rtt_ms.min));
     let cut = m.fragmented_packets as f64;
     let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
+    let after_silence = held(lead, g.cause) - m.silence_s;
     vec![
-        // Seconds without any packet.
+        // Seconds without any packet, and those in which the sender recovered from them, if it took long.
         ("silent", (m.silence_s > 0.0).then(|| seconds(m.silence_s))),
+        ("recovery", (after_silence > MIN_RECOVERY * m.silence_s).then(|| seconds(after_silence))),
         // Zero windows.
         ("zero_windows", (m.zero_windows > 0).then(|| m.zero_windows.to_string())),
         // Small segments that waited for a delayed ACK, and their mean wait, ms.

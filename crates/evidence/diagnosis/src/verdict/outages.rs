@@ -273,16 +273,18 @@ pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
     (1..t.log.len()).filter(paused).filter(|i| at_once(t, *i)).map(|i| seconds(t.log[i].time)).collect()
 }
 
-/// Whether a burst begins at this packet: several segments arrive long before any of them can have been
-/// acknowledged.
+/// Whether a burst begins at this packet, or at the next that the capture has: several segments arrive long
+/// before any of them can have been acknowledged. The capture does not show when a packet was sent that was
+/// lost before it.
 fn at_once(t: &Track, begin: usize) -> bool {
     let least = t.rtt.min().unwrap_or_default().as_secs_f64();
     if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
         return false;
     }
-    let until = t.log.get(begin).map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
-    let next = t.log[begin..].iter().take_while(|s| seconds(s.time) < until);
-    next.map(|s| s.segments as usize).sum::<usize>() >= MIN_BURST_SEGMENTS
+    let mut seen = t.log[begin..].iter().filter(|s| s.fate != PacketFate::LostUp).peekable();
+    let until = seen.peek().map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
+    let burst = seen.take_while(|s| seconds(s.time) < until);
+    burst.map(|s| s.segments as usize).sum::<usize>() >= MIN_BURST_SEGMENTS
 }
 
 /// Whether packets are missing where traffic resumed.
@@ -315,6 +317,26 @@ mod tests {
         assert!(late_with(&[3000, 10, 0]), "a queue drains after an outage");
         assert!(!late_with(&[5000, 5010, 5000]), "the capture's clock was set forward");
         assert!(late_with(&[]), "nothing follows");
+    }
+
+    /// Ten segments at 5 s, behind a packet that was lost before the capture some time in the pause.
+    #[test]
+    fn a_packet_lost_before_the_capture_does_not_begin_a_burst() {
+        let packet = |(ms, fate): (u64, PacketFate)| LoggedPacket {
+            time: Time::ZERO + Span::from_millis(ms),
+            segments: 1,
+            fate,
+            ..LoggedPacket::default()
+        };
+        let ends_with = |segments: u64| {
+            let after = (0..segments).map(|i| (5000 + i, PacketFate::Passed));
+            let log = [(4000, PacketFate::Passed), (4700, PacketFate::LostUp)].into_iter().chain(after);
+            let mut t = Track { log: log.map(packet).collect(), ..Track::default() };
+            t.rtt.record(Span::from_millis(100));
+            at_once(&t, 1)
+        };
+        assert!(ends_with(10), "the application had paused");
+        assert!(!ends_with(1), "one segment, as after a timeout");
     }
 
     #[test]
