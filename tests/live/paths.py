@@ -248,7 +248,7 @@ class Ground:
                 tc(f"qdisc add dev t0 root tbf rate {q['rate']:.0f}bit burst {q['burst']:.0f} limit {q['queue']:.0f}")
             else:
                 tc("qdisc add dev t0 root handle 1: htb default 1")
-                tc(f"class add dev t0 parent 1: classid 1:1 htb rate {q['rate']:.0f}bit burst {q['burst']:.0f} cburst 1600 "
+                tc(f"class add dev t0 parent 1: classid 1:1 htb rate {q['rate']:.0f}bit burst {q['burst']:.0f} cburst {q['burst']:.0f} "
                    "quantum 1600")
                 tc(f"qdisc add dev t0 parent 1:1 bfifo limit {q['queue']:.0f}")
         return f"/run/netns/{names['a']}", f"/run/netns/{names['b']}", "10.9.0.2"

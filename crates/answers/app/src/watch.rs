@@ -16,6 +16,7 @@ use report::{Lang, say};
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use track::{Addr, Endpoint, PacketRecorder, TrackerOptions};
 use units::Span;
@@ -28,6 +29,7 @@ const LIMITS: TrackerOptions =
 pub struct Watch {
     capture: LiveCapture,
     account: Arc<Mutex<LiveAccount>>,
+    always_writes: Arc<AtomicBool>,
 }
 
 /// The result of a watch.
@@ -50,7 +52,13 @@ impl Watch {
     pub fn open(options: LiveOptions) -> Result<Watch, CommandError> {
         let (capture, account) =
             LiveCapture::open(options).map_err(|e| CommandError::Usage(e.to_string()))?;
-        Ok(Watch { capture, account })
+        Ok(Watch { capture, account, always_writes: Arc::default() })
+    }
+
+    /// Returns a flag to be set if the watched programs had data all along and waited for their sockets to
+    /// take it. The diagnosis reads it when the watch has ended.
+    pub(crate) fn always_writes(&self) -> Arc<AtomicBool> {
+        self.always_writes.clone()
     }
 
     /// Returns why no packets are captured; `None` where they are.
@@ -88,7 +96,8 @@ impl Watch {
         let account = std::mem::take(&mut *self.account.lock().unwrap_or_else(PoisonError::into_inner));
         all.file.dropped = Some(account.drops);
         all.file.format = "live".into();
-        let sockets = account.sockets.iter().map(facts);
+        let always_writes = self.always_writes.load(Relaxed);
+        let sockets = account.sockets.iter().map(|life| facts(life, always_writes));
         let diagnosis = match &without_packets {
             None => {
                 let info = diagnosis::capture_info(all.file, &all.totals);
@@ -125,7 +134,7 @@ pub fn why_without_packets(why: &NoPackets, lang: Lang) -> String {
 }
 
 /// Converts a socket for the diagnosis.
-fn facts(life: &SocketLife) -> SocketFacts {
+fn facts(life: &SocketLife, always_writes: bool) -> SocketFacts {
     let i = &life.info;
     SocketFacts {
         local: endpoint(life.local),
@@ -142,6 +151,7 @@ fn facts(life: &SocketLife) -> SocketFacts {
         delivery_rate: life.fastest,
         window: i.peer_window().map(u64::from),
         send_buffer: life.memory.map(|m| m.send_limit.into()),
+        always_writes,
     }
 }
 

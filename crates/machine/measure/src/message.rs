@@ -122,6 +122,10 @@ pub struct StreamsReport {
     pub streams: Vec<StreamCounters>,
     /// Bytes received by this end in each interval of [`crate::BIN_MS`]; empty at the sending end.
     pub bins: Vec<u64>,
+    /// Share of the test in which this end had data and waited for room in the send buffers; absent at the
+    /// receiving end.
+    #[serde(default)]
+    pub waited_share: Option<f64>,
 }
 
 /// The counters that the kernel keeps of a connection (`TCP_INFO`). A counter that a kernel lacks is absent.

@@ -58,9 +58,11 @@ pub fn send(
         queue.watch(stream.socket.as_fd(), token as u64, writes)?;
     }
     let begin = clock::monotonic();
-    let (mut sent, mut open, mut ready) = (0, streams.len(), Vec::new());
+    let (mut sent, mut open, mut ready, mut waited) = (0, streams.len(), Vec::new(), 0);
     while open > 0 && since_ms(begin) < bounds.ms && sent < bounds.bytes && tick() {
+        let full = clock::monotonic();
         queue.wait(&mut ready, 50)?;
+        waited += clock::monotonic() - full;
         for event in &ready {
             let Some(stream) = streams.get(event.token as usize) else { continue };
             match socket::send(stream.socket.as_fd(), &data) {
@@ -73,7 +75,9 @@ pub fn send(
             }
         }
     }
-    let report = StreamsReport { streams: streams.iter().map(counters).collect(), bins: Vec::new() };
+    let waited_share = Some(waited as f64 / (clock::monotonic() - begin).max(1) as f64);
+    let streams_report = streams.iter().map(counters).collect();
+    let report = StreamsReport { streams: streams_report, bins: Vec::new(), waited_share };
     streams.iter().for_each(|s| socket::reset_on_close(s.socket.as_fd()));
     Ok((report, sent))
 }
@@ -127,7 +131,7 @@ pub fn receive(
     }
     last.iter_mut().zip(streams).for_each(|(last, stream)| keep(last, counters(stream)));
     bins.truncate((since_ms(begin).div_ceil(BIN_MS)) as usize);
-    Ok((StreamsReport { streams: last, bins }, received))
+    Ok((StreamsReport { streams: last, bins, waited_share: None }, received))
 }
 
 /// Replaces the last counters by newer ones that are not empty.

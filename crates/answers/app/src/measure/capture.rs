@@ -1,6 +1,6 @@
 //! Captures a test connection's own packets and diagnoses it, as `longfat watch` does.
 
-use super::model::{Direction, TestVerdict};
+use super::model::{Direction, StreamTest, TestVerdict};
 use crate::watch::{LiveFilter, LiveOptions, LiveTarget, NoPackets, Watch, Watched, why_without_packets};
 use report::{Lang, diagnosis::headlines};
 use result::diagnosis::SURE;
@@ -14,10 +14,14 @@ use std::thread::JoinHandle;
 /// Most bytes of captured headers that are kept for the fit.
 const MAX_KEPT: usize = 256 << 20;
 
+/// A program that waits for room in the send buffer for this share of the time does not limit its connections.
+const ALWAYS_WAITED: f64 = 0.8;
+
 /// A capture that runs.
 pub struct TestCapture {
     thread: JoinHandle<Option<Watched>>,
     ended: Arc<AtomicBool>,
+    always_writes: Arc<AtomicBool>,
     kept: KeptBytes,
 }
 
@@ -92,12 +96,15 @@ impl TestCapture {
         if let Some(why) = watch.without_packets() {
             return Err(NoCapture::NoPackets(why));
         }
+        let always_writes = watch.always_writes();
         let thread = std::thread::spawn(move || watch.diagnosed("measure", None).ok());
-        Ok(TestCapture { thread, ended, kept })
+        Ok(TestCapture { thread, ended, always_writes, kept })
     }
 
-    /// Ends the capture; `None` if it failed.
-    pub fn finish(self) -> Option<Captured> {
+    /// Ends the capture; `None` if it failed. `test`: the test that was captured, unless that failed.
+    pub fn finish(self, test: Option<&StreamTest>) -> Option<Captured> {
+        let waited = test.filter(|t| t.direction == Direction::Up).and_then(|t| t.sender_waited_share);
+        self.always_writes.store(waited.is_some_and(|share| share >= ALWAYS_WAITED), Relaxed);
         self.ended.store(true, Relaxed);
         let watched = self.thread.join().ok().flatten()?;
         let mut pcap = std::mem::take(&mut *self.kept.0.lock().unwrap_or_else(PoisonError::into_inner));

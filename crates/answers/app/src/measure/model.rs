@@ -175,6 +175,10 @@ pub struct StreamTest {
     /// report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buffer_limited_share: Option<f64>,
+    /// Part of the test in which the sending program had data and waited for room in the send buffers, 0 to 1;
+    /// absent where the sender does not report it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sender_waited_share: Option<f64>,
     /// Payload of a full segment, bytes.
     pub mss: u32,
     /// Echoes during the test; absent where datagrams do not pass.

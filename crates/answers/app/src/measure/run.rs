@@ -257,7 +257,7 @@ impl Tests<'_> {
         let interrupted = &mut self.interrupted;
         let tick = &mut || !interrupted();
         let test = self.far.stream(name, direction, &options, tick);
-        let captured = capture.and_then(TestCapture::finish);
+        let captured = capture.and_then(|capture| capture.finish(test.as_ref().ok()));
         Ok((test?, captured))
     }
 

@@ -32,6 +32,7 @@ impl StreamTest {
             min_rtt_ms: sender.iter().filter_map(|s| s.min_rtt_ms).reduce(f64::min),
             window_limited_share: share(time(|s| s.window_limited_s)),
             buffer_limited_share: share(time(|s| s.buffer_limited_s)),
+            sender_waited_share: result.sender.waited_share,
             mss: sender.iter().map(|s| s.mss).max().unwrap_or_default(),
             loaded,
             round_trips_per_minute: trimmed.filter(|ms| *ms > 0.0).map(|ms| 60_000.0 / ms),

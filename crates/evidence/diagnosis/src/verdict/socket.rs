@@ -74,6 +74,8 @@ pub struct SocketFacts {
     pub window: Option<u64>,
     /// Bytes that the send buffer may hold.
     pub send_buffer: Option<u64>,
+    /// Its program is known to have had data all along, and to have waited for the socket to take it.
+    pub always_writes: bool,
 }
 
 /// The sockets that were watched, by their ends.
@@ -180,21 +182,24 @@ impl SocketFacts {
             let near = |holds| self.share_near(holds, from, to);
             let waits_for_room =
                 near(SocketSample::waits_for_room).is_some_and(|share| share >= HOLDING_SHARE);
-            m.evidence.window_full = window >= HOLDING_SHARE;
-            m.evidence.send_buffer_full = waits_for_room || buffer >= BUFFER_HOLDING_SHARE;
-            // An application that waits for room writes as soon as there is some, and little at a time.
-            if m.evidence.window_full || m.evidence.send_buffer_full {
-                (m.evidence.writes_little, m.evidence.small_writes, m.evidence.paused) =
-                    (false, false, false);
-            } else if near(SocketSample::writes_little).is_some_and(|share| share >= ALWAYS_SHARE) {
-                m.evidence.writes_little = true;
+            let e = &mut m.evidence;
+            e.writes_little |= near(SocketSample::writes_little).is_some_and(|share| share >= ALWAYS_SHARE);
+            let seems_slow = e.writes_little || e.small_writes || e.paused;
+            e.window_full = window >= HOLDING_SHARE;
+            e.send_buffer_full =
+                waits_for_room || buffer >= BUFFER_HOLDING_SHARE || self.always_writes && seems_slow;
+            // A program that waits for room writes as soon as there is some, and little at a time.
+            if e.window_full || e.send_buffer_full {
+                (e.writes_little, e.small_writes, e.paused) = (false, false, false);
             }
         }
         let total: f64 = rounds.iter().map(|r| r.width).sum();
-        if known < MIN_COVERED_SHARE * total || self.samples.len() < MIN_SAMPLES {
-            return Vec::new();
+        let is_covered = known >= MIN_COVERED_SHARE * total && self.samples.len() >= MIN_SAMPLES;
+        let mut wrong = if is_covered { self.ruled_out() } else { Vec::new() };
+        if self.always_writes && !wrong.contains(&Cause::Application) {
+            wrong.push(Cause::Application);
         }
-        self.ruled_out()
+        wrong
     }
 
     /// Returns the causes that never held the flow, by the counters of its whole life.
@@ -205,7 +210,8 @@ impl SocketFacts {
         if never(Counted::Window) {
             wrong.push(Cause::ReceiveWindow);
         }
-        if never(Counted::Buffer)
+        if !self.always_writes
+            && never(Counted::Buffer)
             && self.share_of(SocketSample::waits_for_room).is_some_and(|share| share <= ABSENT_SHARE)
         {
             wrong.push(Cause::SendBuffer);

@@ -93,12 +93,17 @@ fn kernel_counters_decide_between_causes_that_packets_cannot_separate() {
         Some(s)
     });
     assert_eq!(counted_in_part.cause, Cause::SendBuffer);
-    let writer = diagnose(|first| {
-        let mut s = socket(first, 6, 1.0, 0.0, 0.0);
-        s.samples.iter_mut().for_each(|s| s.app_limited = Some(true));
-        Some(s)
-    });
-    assert_eq!(writer.cause, Cause::Application, "it always wrote less than could be sent");
+    let writer = |always_writes| {
+        diagnose(|first| {
+            let mut s = SocketFacts { always_writes, ..socket(first, 6, 1.0, 0.0, 0.0) };
+            s.samples.iter_mut().for_each(|s| s.app_limited = Some(true));
+            Some(s)
+        })
+    };
+    assert_eq!(writer(false).cause, Cause::Application, "it always wrote less than could be sent");
+    // The kernel counts no full buffer between two wake-ups of a program that waits for room.
+    let waits = writer(true);
+    assert_eq!((waits.cause, waits.share(Cause::Application)), (Cause::SendBuffer, 0.0));
 }
 
 #[test]
