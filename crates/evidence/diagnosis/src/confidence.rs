@@ -10,7 +10,7 @@
 mod weights;
 
 use result::Cause;
-use result::diagnosis::{FlowDiagnosis, Limiter, UNDECIDED};
+use result::diagnosis::{FlowDiagnosis, Limiter, LimiterKind, UNDECIDED};
 use std::sync::LazyLock;
 
 /// A sign that every verdict has, for any cause.
@@ -114,7 +114,9 @@ const MAX_LINK_OR_SHAPER: f64 = 0.55;
 /// that waited from the first one on hide how much passes without a wait.
 const MAX_SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
-/// before a capture that does not show the waits there (the notes that say so), or at a short bucket.
+/// before a capture that does not show the waits there (the notes that say so), at a short bucket, or where a
+/// policer explains them that was rejected, but not as negligible. Of sure verdicts of the last kind 3 of 9
+/// were right (`longfat-diagnose-test corpus write`, sets 20261211 and 20261212).
 const MAX_SAME_LOSSES: f64 = 0.75;
 const SAME_LOSSES: [&str; 3] = ["few-loss-episodes", "waits-unseen", "waits-too-short"];
 
@@ -135,11 +137,15 @@ fn undecidable(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     let of_kind = limiter.filter(|_| flow.cause.is_of_limiter()).map_or(1.0, |l| l.confidence.max(UNDECIDED));
     let empties_s = limiter.and_then(|l| Some(8e-6 * l.burst_bytes? / l.rate_mbps));
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
+    let of_policer = flow
+        .rejected_limiter
+        .is_some_and(|l| l.kind == LimiterKind::Policer && l.probability >= NEGLIGIBLE_PROBABILITY);
     let of_cause = match flow.cause {
         Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
         Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
         Cause::Application if flow.has_note("pauses-ambiguous") => MAX_PAUSES,
         Cause::Policed if empties_s.is_some_and(|s| s < SHORT_BUCKET_S) => MAX_SAME_LOSSES,
+        Cause::RandomLoss | Cause::Congestion if of_policer => MAX_SAME_LOSSES,
         _ if SAME_LOSSES.iter().any(|note| flow.has_note(note)) => MAX_SAME_LOSSES,
         _ => 1.0,
     };
@@ -167,7 +173,7 @@ static LEARNED: LazyLock<[f64; SIGNS]> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::diagnosis::{CauseShare, LimiterKind, RejectedLimiter};
+    use result::diagnosis::{CauseShare, RejectedLimiter};
 
     fn flow(cause: Cause, shares: [f64; 2]) -> FlowDiagnosis {
         let share = |(cause, share)| CauseShare { cause, share, seconds: share };
@@ -244,6 +250,13 @@ mod tests {
         assert!(most(Cause::Policed, Some(1), "") < SURE);
         assert!(most(Cause::Congestion, None, "waits-too-short") < SURE);
         assert!(most(Cause::Application, None, "pauses-ambiguous") < UNDECIDED);
+        let beside = |kind, probability| {
+            let rejected = RejectedLimiter { kind, rate_mbps: 20.0, probability };
+            let lossy = flow(Cause::RandomLoss, [1.0, 0.0]);
+            undecidable(&FlowDiagnosis { rejected_limiter: Some(rejected), ..lossy }, &[])
+        };
+        assert!(beside(LimiterKind::Policer, 0.06) < SURE && beside(LimiterKind::Policer, 0.04) == 1.0);
+        assert_eq!(beside(LimiterKind::Bottleneck, 0.2), 1.0);
     }
 
     #[test]
