@@ -173,7 +173,7 @@ pictures: setup
 	node docs/pictures.mjs
 
 # Everything in docs/ that is generated. JUDGE is the seed and the size of the corpus on which the diagnosis is judged.
-JUDGE = 2026112813 1000
+JUDGE = 20261215 1000
 docs: pictures
 	$(CARGO) run -q --release -p longfat-twin -- fidelity > docs/measured/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin -- pairs > docs/measured/fairness.md
