@@ -137,3 +137,23 @@ fn policers_per_flow_are_not_taken_for_one_shared_policer() {
     let near = lines.iter().filter(|l| l.rate_error().is_some_and(|e| e.abs() < 0.03)).count();
     assert_eq!(near, 3, "{lines:?}");
 }
+
+#[test]
+fn policers_per_flow_are_found_beside_an_idle_link() {
+    // Eight policers of 9.43 Mbit/s in front of a link of 96 Mbit/s, which only slow start fills.
+    let case = draw::case(20_261_213, 23);
+    assert!(case.text.contains("per_flow = true") && case.text.contains("count = 8"), "{}", case.text);
+    let (_, diagnosis, lines) = Judge::new(None).expect("needs nothing").score(&case).expect("parses");
+    let policed = diagnosis.flows.iter().filter(|f| f.cause == Cause::Policed).count();
+    assert_eq!(policed, 8, "{lines:?}");
+}
+
+#[test]
+fn a_fair_queue_is_not_a_shaper() {
+    // Two flows at a link of 482 Mbit/s with deficit round robin.
+    let case = draw::case(20_261_208, 3);
+    assert!(case.text.contains(r#"kind = "drr""#) && case.text.contains("count = 2"), "{}", case.text);
+    let (_, diagnosis, lines) = Judge::new(None).expect("needs nothing").score(&case).expect("parses");
+    assert!(diagnosis.flows.iter().all(|f| f.cause != Cause::Shaped), "{lines:?}");
+    assert!(diagnosis.flows.iter().any(|f| f.cause == Cause::Bottleneck), "{lines:?}");
+}
