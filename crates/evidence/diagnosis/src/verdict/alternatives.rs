@@ -48,7 +48,7 @@ pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
         return None;
     }
     Some(match f.vantage.place {
-        _ if f.measures.missing_share.is_some() => CaptureNeed::EveryPacket,
+        _ if f.measures.missing_share.is_some() || f.has_note("acks-missing") => CaptureNeed::EveryPacket,
         _ if f.has_note("one-way") => CaptureNeed::BothDirections,
         _ if f.has_note("options-cut") => CaptureNeed::WholeHeaders,
         _ if f.has_note("no-handshake") => CaptureNeed::FromTheSyn,

@@ -1,6 +1,6 @@
 //! The measured numbers of a flow, and the notes that limit how far to trust them.
 
-use super::gaps::missing_share;
+use super::gaps::{lacks_acks, missing_share};
 use super::round_trips::{RoundTripSpan, total};
 use super::too_big::is_unreported;
 use result::RttSummary;
@@ -121,6 +121,7 @@ pub(crate) fn notes(t: &Track) -> Vec<String> {
         (refuted, "window-scale-refuted"),
         (c.missed_bytes > 0 && c.data_packets > 0, "capture-missed-packets"),
         (is_one_way(t), "one-way"),
+        (lacks_acks(t), "acks-missing"),
         (!is_one_way(t) && !knows_rtt(t), "rtt-from-capture"),
         (c.duplicate_records > 0, "duplicate-records"),
         (are_options_cut(t), "options-cut"),

@@ -9,6 +9,7 @@
 //! resumes.
 
 use super::UNKNOWN_RTT;
+use super::gaps::lacks_acks;
 use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
 use std::ops::Range;
@@ -39,6 +40,12 @@ const MIN_BURST_SEGMENTS: usize = 2;
 /// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one
 /// timeout ends may be a lost tail.
 const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
+
+/// Returns the longest first timeout of a sender with this RTT, seconds.
+pub(super) fn first_timeout(rtt: f64) -> f64 {
+    FIRST_TIMEOUT.0.max(FIRST_TIMEOUT.1 * rtt)
+}
+
 /// Least number of unanswered timeouts that cannot be a lost tail.
 const MIN_UNANSWERED_TIMEOUTS: usize = 2;
 
@@ -46,7 +53,7 @@ const MIN_UNANSWERED_TIMEOUTS: usize = 2;
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
     // A capture of one direction does not show what arrived.
-    let two_way: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
+    let two_way: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t) && !lacks_acks(t)).collect();
     let tracks = &two_way[..];
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
@@ -214,7 +221,7 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
     let waits = within.filter(|w| w.why != WaitReason::ZeroWindow).count();
-    waits > 1 || to - from > FIRST_TIMEOUT.0.max(FIRST_TIMEOUT.1 * rtt) || unanswered(t, rtt, from, to)
+    waits > 1 || to - from > first_timeout(rtt) || unanswered(t, rtt, from, to)
 }
 
 /// Whether a packet was lost in the silence, just before it, or at its end. A retransmission alone is weaker
