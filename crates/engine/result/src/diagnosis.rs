@@ -426,17 +426,17 @@ pub struct FlowDiagnosis {
     pub socket: Option<SocketAccount>,
     /// Codes of what limits the trust in the numbers: `no-handshake`, `window-scale-unknown`,
     /// `window-scale-refuted` (more data was in flight than the windows allow at that scale),
-    /// `capture-missed-packets`, `one-way` (only one direction was captured), `acks-missing` (for a while
-    /// ACKs are missing, as new data shows that followed), `rtt-from-capture` (RTTs lack the path between
-    /// sender and capture), `options-cut` (the snap length cut TCP options off), `no-sack`,
-    /// `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path),
-    /// `few-loss-episodes` (the main cause lost packets at one or two moments only, too few to show it),
-    /// `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown),
-    /// `waits-too-short` (packets were lost in front of a link; the timestamps are too coarse to tell a
-    /// short queue from chance), `pauses-ambiguous` (the application's pauses may be those of a full
-    /// window), `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog),
-    /// `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what
-    /// that log lacks), `qlog-cut` (the log ends in the middle of an event) ….
+    /// `capture-missed-packets`, `one-way` (only one direction was captured), `acks-missing` (for a while no
+    /// ACK was captured, although new data followed), `rtt-from-capture` (RTTs lack the path between sender
+    /// and capture), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records`
+    /// (counted once), `few-packets` (too few for a verdict on the path), `few-loss-episodes` (the main
+    /// cause lost packets at one or two moments only, too few to show it), `waits-unseen` (the queueing
+    /// delay before the capture, where packets were lost, is unknown), `waits-too-short` (packets were lost
+    /// in front of a link; the timestamps are too coarse to tell a short queue from chance),
+    /// `pauses-ambiguous` (the application's pauses may be those of a full window), `no-packets` (known only
+    /// from its socket's counters), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's),
+    /// `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (the log
+    /// ends in the middle of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

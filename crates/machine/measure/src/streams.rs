@@ -76,8 +76,8 @@ pub fn send(
         }
     }
     let waited_share = Some(waited as f64 / (clock::monotonic() - begin).max(1) as f64);
-    let streams_report = streams.iter().map(counters).collect();
-    let report = StreamsReport { streams: streams_report, bins: Vec::new(), waited_share };
+    let report =
+        StreamsReport { streams: streams.iter().map(counters).collect(), bins: Vec::new(), waited_share };
     streams.iter().for_each(|s| socket::reset_on_close(s.socket.as_fd()));
     Ok((report, sent))
 }

@@ -10,7 +10,7 @@ use super::cc;
 use super::outages::{first_timeout, rtt};
 use result::FlowDiagnosis;
 use result::diagnosis::{Cause, CauseShare, CauseSpan};
-use track::Track;
+use track::{Bin, Track};
 
 /// Greatest missing share of a flow's payload for which a cause is named. Verdicts on drawn flows are as good
 /// with 5 % missing as with none, but only 7 of 10 are right with 10 % missing (`longfat-diagnose-test
@@ -27,22 +27,13 @@ pub(super) fn missing_share(t: &Track) -> Option<f64> {
 /// Returns the seconds in which new data passed although no ACK had been captured for a timeout, since the
 /// first data that such an ACK would acknowledge.
 fn without_acks(t: &Track) -> f64 {
-    let (width, timeout) = (t.bin.as_secs_f64(), first_timeout(rtt(t)));
-    let (mut total, mut since, mut until, mut resent) = (0.0, None, None, false);
-    for b in &t.bins {
-        let at = f64::from(b.index) * width;
-        if b.acks > 0 {
-            total += until.take().map_or(0.0, |until: f64| until - since.unwrap_or(until));
-            (since, resent) = (None, false);
-            continue;
-        }
-        resent |= b.resent > 0;
-        if b.sent > 0 {
-            let since = *since.get_or_insert(at);
-            until = if !resent && at - since > timeout { Some(at) } else { until };
-        }
-    }
-    total + until.map_or(0.0, |until| until - since.unwrap_or(until))
+    let timeout = first_timeout(rtt(t));
+    let new_data = |run: &[Bin]| {
+        let mut new = run.iter().take_while(|b| b.resent == 0).filter(|b| b.sent > 0);
+        let first = new.next()?;
+        Some(f64::from(new.last()?.index - first.index) * t.bin.as_secs_f64())
+    };
+    t.bins.split(|b| b.acks > 0).filter_map(new_data).filter(|s| *s > timeout).sum()
 }
 
 /// Whether ACKs are missing for too long to name a cause. A capture without any ACK is one of one direction.
@@ -73,7 +64,6 @@ pub(super) fn cannot_tell(f: FlowDiagnosis) -> FlowDiagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use track::Bin;
     use units::{Span, Time};
 
     /// Ten seconds of data each tenth of a second, with ACKs until 2 s, and retransmissions from `resends` on.

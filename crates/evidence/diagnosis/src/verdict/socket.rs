@@ -196,7 +196,7 @@ impl SocketFacts {
         let total: f64 = rounds.iter().map(|r| r.width).sum();
         let is_covered = known >= MIN_COVERED_SHARE * total && self.samples.len() >= MIN_SAMPLES;
         let mut wrong = if is_covered { self.ruled_out() } else { Vec::new() };
-        if self.always_writes && !wrong.contains(&Cause::Application) {
+        if self.always_writes {
             wrong.push(Cause::Application);
         }
         wrong
