@@ -156,7 +156,7 @@ pub struct StreamTest {
     pub seconds: f64,
     /// Received payload of the whole test, bytes.
     pub bytes: u64,
-    /// Received payload without the first quarter of the test, Mbit/s.
+    /// Received payload without about the first quarter of the test, Mbit/s.
     pub goodput_mbps: f64,
     /// Congestion control of the sender; empty where it is not known.
     pub control: String,

@@ -7,6 +7,7 @@ use crate::streams::{self, StreamBounds, StreamConnection, counters};
 use crate::wire::Wire;
 use crate::{BIN_MS, Reply, Request};
 use linux::socket::{self, SocketOption};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -50,16 +51,35 @@ impl StreamResult {
         self.receiver.bins.iter().sum()
     }
 
-    /// Received rate of the payload, Mbit/s, without one part in `start_parts` of the test, in which
+    /// Received rate of the payload, Mbit/s, without about one part in `start_parts` of the test, in which
     /// connections start.
     pub fn mbps(&self, start_parts: usize) -> f64 {
-        let bins = &self.receiver.bins;
-        let bins = bins.get(bins.len() / start_parts.max(1)..).unwrap_or_default();
+        let bins = &self.receiver.bins[..];
         // The last interval may be shorter than the others.
-        let bins = bins.split_last().map_or(bins, |(_, rest)| if rest.is_empty() { bins } else { rest });
-        let bytes: u64 = bins.iter().sum();
-        if bins.is_empty() { 0.0 } else { bytes as f64 * 8.0 / 1e3 / (bins.len() as u64 * BIN_MS) as f64 }
+        let whole = bins.split_last().map_or(bins, |(_, rest)| if rest.is_empty() { bins } else { rest });
+        steady_rate(whole, bins.len() / start_parts.max(1)) * 8.0 / 1e3 / BIN_MS as f64
     }
+}
+
+/// Bytes per interval from about interval `start` on. Data that wait for a retransmission, or for a reader that
+/// waits for its processor, are read late: rates between any two times could exceed that of the path. So of
+/// the times within a twelfth of the test around `start`, and before the end, those count at which most had been
+/// read by comparison with a steady rate.
+fn steady_rate(bins: &[u64], start: usize) -> f64 {
+    let n = bins.len();
+    let mut sums = vec![0.0];
+    sums.extend(bins.iter().scan(0, |sum, bytes| {
+        *sum += bytes;
+        Some(*sum as f64)
+    }));
+    let slope = |from: usize, to: usize| (sums[to] - sums[from]) / to.saturating_sub(from).max(1) as f64;
+    let rate = slope(start, n);
+    let ahead = |at: &usize| sums[*at] - rate * *at as f64;
+    let fullest = |times: Range<usize>| times.max_by(|a, b| ahead(a).total_cmp(&ahead(b)));
+    let around = n / 12;
+    let from = fullest(start.saturating_sub(around)..(start + around).min(n) + 1);
+    let to = fullest((n - around).max(start)..n + 1);
+    from.zip(to).map_or(0.0, |(from, to)| slope(from, to))
 }
 
 impl Client {
@@ -167,5 +187,53 @@ impl Client {
     pub fn own_control(&self) -> Result<String, ClientError> {
         let socket = socket::tcp_socket(self.server.is_ipv6())?;
         Ok(counters(&StreamConnection { socket, client: self.server }).control)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mbps(bins: &[u64]) -> f64 {
+        let receiver = StreamsReport { bins: bins.into(), ..StreamsReport::default() };
+        StreamResult { receiver, ..StreamResult::default() }.mbps(4)
+    }
+
+    #[test]
+    fn the_start_and_a_short_end_do_not_count() {
+        let mut bins = vec![125_000; 40];
+        bins[..5].fill(10_000);
+        bins[39] = 40_000;
+        assert_eq!(mbps(&bins), 10.0);
+        assert_eq!(mbps(&[125_000; 2]), 10.0);
+        assert_eq!(mbps(&[125_000]), 10.0);
+        assert_eq!(mbps(&[]), 0.0);
+    }
+
+    #[test]
+    fn what_is_read_late_does_not_exceed_the_rate_of_the_path() {
+        let late = |at: usize, intervals: usize| {
+            let mut bins = vec![125_000; 40];
+            bins[at..at + intervals].fill(0);
+            bins[at + intervals] += 125_000 * intervals as u64;
+            mbps(&bins)
+        };
+        for at in 4..12 {
+            assert_eq!(late(at, 3), 10.0, "{at}");
+        }
+        assert_eq!(late(35, 3), 10.0, "read before the end");
+        let mut unread = vec![125_000; 40];
+        unread[37..].fill(0);
+        assert_eq!(mbps(&unread), 10.0, "not read at the end");
+    }
+
+    #[test]
+    fn a_rate_that_grows_or_stops_is_the_mean() {
+        let grows: Vec<u64> = (0..41).map(|n| 1000 * n).collect();
+        let mean = grows[10..40].iter().sum::<u64>() as f64 * 8.0 / 1e5 / 30.0;
+        assert!((mbps(&grows) / mean - 1.0).abs() < 0.15, "{} of {mean}", mbps(&grows));
+        let mut stops = vec![125_000; 41];
+        stops[20..].fill(0);
+        assert!((mbps(&stops) / (10.0 / 3.0) - 1.0).abs() < 0.15, "{}", mbps(&stops));
     }
 }
