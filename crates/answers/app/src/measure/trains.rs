@@ -14,6 +14,8 @@ const NEXT_RATE: f64 = 2.5;
 const SHARP: f64 = 1.8;
 /// A train of which one in this many datagrams had to wait for room in the send buffer was held back.
 const HELD_BACK: u32 = 5;
+/// The lowest limit that is believed, as a multiple of the best that TCP reached.
+const LEAST_LIMIT: f64 = 0.95;
 /// Most trains of a direction.
 const MAX_TRAINS: u32 = 6;
 /// Minimum and maximum rate, bit/s.
@@ -61,7 +63,7 @@ pub fn trains(
         count += 1;
         datagrams += u64::from(order.count);
         let finding = match train.dropped {
-            0 => evaluate(&packets(&train, headers), HELD_BACK * train.waited > order.count),
+            0 => with_tcp(evaluate(&packets(&train, headers), HELD_BACK * train.waited > order.count), best),
             // What the receiving host lost says nothing of the path.
             _ => TrainFinding::Unknown(TrainDoubt::TooFew),
         };
@@ -78,17 +80,24 @@ pub fn trains(
             _ => rate,
         };
         if next == rate || is_last {
-            let limiter = Limiter::of(with_tcp(finding, best), count, datagrams);
+            let limiter = Limiter::of(finding, count, datagrams);
             return Ok(Some(Trains { limiter, reordered_share: reordered(&train) }));
         }
         rate = next;
     }
 }
 
-/// Where TCP was faster than a train that met no limit, the rate up to which there is none is that of TCP.
+/// Combines a train's finding with the greatest rate that TCP reached: where TCP was faster than a train that
+/// met no limit, that rate is the one up to which there is none, and a limit that TCP exceeded is that of a busy
+/// host or of a moment.
 fn with_tcp(finding: TrainFinding, best: f64) -> TrainFinding {
     match finding {
         TrainFinding::Unlimited { above } => TrainFinding::Unlimited { above: above.max(best) },
+        TrainFinding::Policer { rate, .. } | TrainFinding::Queue { rate, .. }
+            if rate < LEAST_LIMIT * best =>
+        {
+            TrainFinding::Unknown(TrainDoubt::Jitter)
+        }
         other => other,
     }
 }
@@ -163,6 +172,9 @@ mod tests {
         let above = |above| with_tcp(TrainFinding::Unlimited { above }, 239e6);
         assert_eq!(above(186e6), TrainFinding::Unlimited { above: 239e6 });
         assert_eq!(above(382e6), TrainFinding::Unlimited { above: 382e6 });
+        let policer = |rate| TrainFinding::Policer { rate, bucket: 30e3 };
+        assert_eq!(with_tcp(policer(3.5e6), 4.8e6), TrainFinding::Unknown(TrainDoubt::Jitter));
+        assert_eq!(with_tcp(policer(4.9e6), 4.8e6), policer(4.9e6));
     }
 
     #[test]
