@@ -19,7 +19,7 @@ const SEVERAL_GAIN: f64 = 1.25;
 pub enum Fault {
     /// Too little goodput: what there is and what there could be, Mbit/s.
     Slow { is: f64, could_be: f64 },
-    /// Enough goodput, but a queue delays everything: the added delay, ms.
+    /// Enough goodput, but a queue delays everything: the largest added delay, ms.
     Delayed { added_ms: f64 },
 }
 

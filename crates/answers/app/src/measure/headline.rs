@@ -2,10 +2,12 @@
 
 use super::fault::{Fault, added_by, fault, helps};
 use super::model::{
-    Cure, Direction, Limiter, LimiterFound, Marks, MeasuredPath, Measurement, StreamTest, cure_title,
+    Cure, Direction, Limiter, LimiterFound, Marks, MeasuredDirection, MeasuredPath, Measurement, StreamTest,
+    TestVerdict, cure_title,
 };
 use diagnosis::train::TrainDoubt;
 use print::three_digits as digits;
+use report::diagnosis::cause_label;
 use report::{Lang, advice, word};
 use result::Cause;
 use result::diagnosis::{SURE, UNDECIDED};
@@ -175,9 +177,10 @@ pub fn facts(m: &Measurement) -> Vec<String> {
         facts.push(comparison(m, up));
     }
     for d in Direction::BOTH {
-        let verdict = m.direction(d).verdict.as_ref();
-        let load = d.load(lang);
-        facts.extend(verdict.map(|v| say!(lang, "measure.fact.packets", load = load, headline = v.headline)));
+        let MeasuredDirection { limiter, verdict, .. } = m.direction(d);
+        let found_limit = limiter.as_ref().is_some_and(|l| l.limit_mbps().is_some());
+        let is_answered = found_limit || matches!(fault(m, d), Some(Fault::Slow { .. }));
+        facts.extend(verdict.as_ref().map(|v| packets(v, d.load(lang), is_answered, lang)));
     }
     for d in Direction::BOTH {
         facts.extend(m.test(d.several()).and_then(|t| responsiveness(m, t)));
@@ -190,6 +193,22 @@ pub fn facts(m: &Measurement) -> Vec<String> {
         facts.push(of_direction(d, treatment(path, lang) + &reordered));
     }
     facts
+}
+
+/// Describes what the packets of a test show. An unsure verdict has no advice if another test answers what
+/// limits the rate.
+fn packets(v: &TestVerdict, load: &str, is_answered: bool, lang: Lang) -> String {
+    if v.confidence >= SURE || !is_answered {
+        return say!(lang, "measure.fact.packets", load = load, headline = v.headline);
+    }
+    say!(
+        lang,
+        "measure.fact.packets-alone",
+        load = load,
+        cause = cause_label(v.cause, lang),
+        share = format!("{:.0}", 100.0 * v.share),
+        sure = format!("{:.0}", 100.0 * v.confidence)
+    )
 }
 
 /// Describes a limit.
@@ -381,12 +400,30 @@ mod tests {
     fn a_full_queue_is_a_fault_and_a_clean_path_is_not() {
         let mut m = measured([19.0, 19.2], 320.0);
         m.up.limiter = limiter(LimiterFound::Link);
-        assert_eq!(headline(&m), "A queue adds 300 ms to every round trip during uploads.");
+        assert_eq!(headline(&m), "A queue adds up to 300 ms to round trips during uploads.");
         let mut clean = measured([19.0, 19.2], 22.0);
         let rates = "19.0 Mbit/s up and 50.0 Mbit/s down";
         let doubt = format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.");
         assert_eq!(headline(&clean), doubt);
         clean.up.limiter = limiter(LimiterFound::Link);
         assert_eq!(headline(&clean), format!("Nothing is wrong: {rates}, all that the path carries."));
+    }
+
+    #[test]
+    fn packets_that_do_not_decide_give_no_advice_beside_tests_that_do() {
+        let headline = "Probably it was policed. Shape. To decide, capture at the receiver too.";
+        let fact = |kind, confidence, several| {
+            let mut m = measured([4.0, several], 20.0);
+            m.up.limiter = limiter(kind);
+            let (cause, share, headline) = (Cause::Policed, 0.96, headline.into());
+            m.up.verdict = Some(TestVerdict { cause, confidence, share, limit_mbps: None, headline });
+            facts(&m).into_iter().find(|f| f.contains("packets")).unwrap()
+        };
+        let alone = "upload, from its packets alone: policed for 96 % of the time (55 % sure)";
+        assert_eq!(fact(LimiterFound::Policer, 0.55, 4.0), alone);
+        assert_eq!(fact(LimiterFound::Unknown, 0.55, 12.0), alone, "one connection does not fill the path");
+        let whole = format!("upload, from its packets: {headline}");
+        assert_eq!(fact(LimiterFound::Policer, 0.95, 12.0), whole);
+        assert_eq!(fact(LimiterFound::Unknown, 0.55, 4.0), whole);
     }
 }

@@ -64,6 +64,7 @@ fn samples(lang: Lang) -> Vec<Measurement> {
         let mut m = measured(4.0, 4.0, 41.0);
         m.up.limiter = Some(Limiter::of(finding, 2, 8000));
         m.down.limiter = m.up.limiter.clone();
+        m.up.verdict = verdict(Cause::Policed, 0.6);
         if i % 2 == 0 {
             let paced = sender::pacing_cap(Some(Rate::from_bps(18_727_000)));
             let more = sender::more_connections("a", "b", 4);
