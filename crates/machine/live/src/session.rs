@@ -21,8 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use units::Time;
 
-/// Size of the packet ring, 16 MB: one second of 1 Gbit/s in full packets.
-const RING: RingSize = RingSize { block: 1 << 18, blocks: 64, timeout_ms: 20 };
+/// Size of the packet ring, 12 MB: 0.7 seconds of 1 Gbit/s in full packets.
+const RING: RingSize = RingSize { block: 1 << 18, blocks: 48, timeout_ms: 20 };
 /// Intervals of checking processes and of sampling sockets.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
