@@ -48,16 +48,16 @@ pub enum TrainFinding {
         /// Rate, bit/s.
         rate: f64,
         /// Bytes that pass without delay before the queue begins to fill, the bucket of a shaper; `None`
-        /// where there is no such bucket.
+        /// where the delays show no such bucket.
         bucket: Option<f64>,
         /// Longest queue that was seen, bytes.
         queue: f64,
         /// Whether the queue dropped packets because it was full, so that `queue` is its size.
         full: bool,
     },
-    /// Nothing limits the rate below the train's own, bit/s.
+    /// Nothing limits the rate below the train's own.
     Unlimited {
-        /// The train's rate, bit/s.
+        /// The train's rate, or that of its arrival where delay grew all the same, bit/s.
         above: f64,
     },
     /// The train does not decide.
@@ -104,6 +104,8 @@ const DECISIVE: f64 = 8.0;
 const BATCH: f64 = 100e-6;
 /// A queue below this share of the buffer makes a shaper that behaves as a policer.
 const LEAST_QUEUE_SHARE: f64 = 0.1;
+/// Minimum number of packets that show a shaper's bucket by passing without delay.
+const MIN_WITHIN: usize = 8;
 
 /// Evaluates a train. The datagrams are in the order in which they were sent. A host whose own device is the
 /// limit holds its sender back by a full send buffer (`is_held_back`), so that the train is as slow as the
@@ -122,7 +124,7 @@ pub fn evaluate(train: &[TrainPacket], is_held_back: bool) -> TrainFinding {
         return match growth.filter(|g| is_held_back || g.rate < LIMITED_SHARE * offered) {
             Some(g) if is_held_back => queue_alone(g),
             Some(growth) => queue_without_loss(&samples, growth),
-            None => TrainFinding::Unlimited { above: 8.0 * offered },
+            None => TrainFinding::Unlimited { above: 8.0 * growth.map_or(offered, |g| g.rate.min(offered)) },
         };
     }
     let after = samples[first_lost..].iter().filter(|s| s.delay.is_some()).count();
@@ -182,8 +184,8 @@ fn with_bucket(samples: &[Sample], fit: BucketFit) -> TrainFinding {
     // A queue of a packet behind a large bucket is the noise of a policer, or behaves as one.
     let is_small = fit.bucket - at < least_queue;
     if !is_small && search.ratio(&queued, &flat, noise) > DECISIVE {
-        let bucket = Some(at).filter(|b| *b > 2.0 * packet);
-        let queue = fit.bucket - at;
+        let bucket = bucket_shown(&search, at, packet);
+        let queue = fit.bucket - bucket.unwrap_or(0.0);
         return TrainFinding::Queue { rate, bucket, queue, full: true };
     }
     let without_queue = if is_small { &queued } else { &flat };
@@ -202,8 +204,14 @@ fn queue_alone(g: delays::Growth) -> TrainFinding {
 fn queue_without_loss(samples: &[Sample], growth: delays::Growth) -> TrainFinding {
     let packet = samples.iter().map(|s| s.bytes).sum::<f64>() / samples.len() as f64;
     let search = delays::Search::new(samples, growth.rate);
-    let (bucket, _) = search.best(0.0, search.longest());
-    let queue = (search.longest() - bucket).max(0.0);
-    let bucket = Some(bucket).filter(|b| *b > 2.0 * packet);
+    let (at, _) = search.best(0.0, search.longest());
+    let bucket = bucket_shown(&search, at, packet);
+    let queue = (search.longest() - bucket.unwrap_or(0.0)).max(0.0);
     TrainFinding::Queue { rate: 8.0 * growth.rate, bucket, queue, full: false }
+}
+
+/// Returns the bytes without delay if they are more than two packets and enough packets show that they had
+/// none: after a device stood still while they passed, too few do.
+fn bucket_shown(search: &delays::Search, bytes: f64, packet: f64) -> Option<f64> {
+    Some(bytes).filter(|b| *b > 2.0 * packet && search.within(*b) >= MIN_WITHIN)
 }

@@ -18,6 +18,9 @@ const MAD: f64 = 0.6745;
 const GROWTH_NOISE: f64 = 6.0;
 /// Quantile of the delays at the train's end that has grown if a queue stands.
 const LATE_QUANTILE: f64 = 0.02;
+/// Maximum share of the time between two packets' sending after which the second arrives if both waited in a
+/// batch. Packets of a queue arrive further apart than they were sent, those of a policer just as far.
+const BATCHED_SHARE: f64 = 0.5;
 /// Parts of a train at whose begin and end its delay is looked at.
 const HEAD_PARTS: usize = 20;
 const TAIL_PARTS: usize = 4;
@@ -29,7 +32,9 @@ pub struct DelayFit {
     pub noise: f64,
 }
 
-/// The delays of the packets that passed, and the level of the buffer after each.
+/// The delays of the packets that passed, and the level of the buffer after each. Of packets that arrived in
+/// a batch, as after a device stood still for a moment, the last alone is considered: it waited least for the
+/// batch.
 pub struct Search {
     points: Vec<(f64, f64)>,
     rate: f64,
@@ -41,12 +46,20 @@ impl Search {
     /// Prepares the search for a buffer that empties at `rate` bytes per second.
     pub fn new(samples: &[Sample], rate: f64) -> Search {
         let mut lowest = f64::INFINITY;
-        let point = |s: &Sample| {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut last: Option<(f64, f64)> = None;
+        for sample in samples {
             // A buffer that has emptied does not get emptier.
-            lowest = lowest.min(s.level(rate) - s.bytes).min(0.0);
-            Some((s.level(rate) - lowest, s.delay?))
-        };
-        let points: Vec<(f64, f64)> = samples.iter().filter_map(point).collect();
+            lowest = lowest.min(sample.level(rate) - sample.bytes).min(0.0);
+            let Some(delay) = sample.delay else { continue };
+            let is_batched =
+                |(at, before): (f64, f64)| before - delay > (1.0 - BATCHED_SHARE) * (sample.at - at);
+            if last.is_some_and(is_batched) {
+                points.pop();
+            }
+            points.push((sample.level(rate) - lowest, delay));
+            last = Some((sample.at, delay));
+        }
         let noise = noise(points.iter().map(|p| p.1));
         Search { points, rate, noise }
     }
@@ -54,6 +67,11 @@ impl Search {
     /// The highest level of the buffer, bytes.
     pub fn longest(&self) -> f64 {
         self.points.iter().map(|p| p.0).fold(0.0, f64::max)
+    }
+
+    /// The number of packets that passed while the level was at most `bytes`.
+    pub fn within(&self, bytes: f64) -> usize {
+        self.points.iter().filter(|p| p.0 <= bytes).count()
     }
 
     /// Evaluates a number of bytes without delay.

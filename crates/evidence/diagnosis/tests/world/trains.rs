@@ -248,6 +248,55 @@ fn a_shaper_has_its_bucket_and_its_queue() {
     assert!((queue / 100e3 - 1.0).abs() < 0.1, "{queue}");
 }
 
+/// A host that stands still for a moment gets the datagrams of that time at once.
+#[test]
+fn a_receiver_that_stalls_at_its_begin_makes_no_bucket() {
+    let mut random = Stream::new(13, "stalls");
+    for seed in 0..60 {
+        let rate = between(&mut random, 5e6, 100e6);
+        let bytes_in = |time: f64| (rate / 8.0 * time) as u64;
+        let stall = 1e-3 * between(&mut random, 1.0, 10.0);
+        let bucket = bytes_in(1e-3 * between(&mut random, 2.0 + 1e3 * stall, 40.0)).max(4000);
+        let queue = serde_json::json!({ "kind": "fifo", "bytes": format!("{}B", bytes_in(0.1)) });
+        let rate_text = format!("{}bit/s", rate as u64);
+        let has_bucket = seed % 2 == 1;
+        let limiter = if has_bucket {
+            serde_json::json!({ "kind": "shaper", "rate": rate_text, "burst": format!("{bucket}B"), "queue": queue })
+        } else {
+            serde_json::json!({ "kind": "link", "rate": rate_text, "queue": queue })
+        };
+        let ratio = 1.5 + random.unit();
+        // Every other train ends before the queue is full.
+        let used_up = if has_bucket { bucket as f64 * ratio / (ratio - 1.0) } else { 0.0 };
+        let more = if seed % 4 < 2 { 0.08 } else { 0.5 };
+        let count = ((used_up + more * rate / 8.0) / f64::from(BYTES)) as u64;
+        let mut train = sent(&[stage(limiter), delay()], ratio * rate, count, [2.0, 20.0], seed);
+        let first = train.iter().filter_map(|p| p.arrived).fold(f64::INFINITY, f64::min);
+        for arrived in train.iter_mut().filter_map(|p| p.arrived.as_mut()) {
+            *arrived = arrived.max(first + stall);
+        }
+        let what = format!("{seed}: {rate:.0} bit/s, {bucket:.0} B, {stall:.4} s");
+        let TrainFinding::Queue { rate: found, bucket: size, .. } = evaluate(&train, false) else {
+            panic!("{what}: {:?}", evaluate(&train, false));
+        };
+        assert!((found / rate - 1.0).abs() < 0.03, "{what}: {found:.0} bit/s");
+        let error = size.unwrap_or(0.0) / bucket as f64 - 1.0;
+        let right = if has_bucket { error.abs() < 0.2 } else { size.is_none() };
+        assert!(right, "{what}: bucket {size:?}");
+    }
+}
+
+/// A train just faster than the limit shows no kind of limit, and is not said to have passed as fast as it was sent.
+#[test]
+fn no_limit_is_named_only_below_the_rate_of_arrival() {
+    let link = stage(serde_json::json!({ "kind": "link", "rate": "20Mbit/s",
+        "queue": { "kind": "fifo", "bytes": "1MB" } }));
+    match evaluate(&sent(&[link, delay()], 21e6, 3000, [2.0, 20.0], 1), false) {
+        TrainFinding::Unlimited { above } => assert!((above / 20e6 - 1.0).abs() < 0.01, "{above}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The sender's own device holds it back once its socket's buffer is full, here after 100 datagrams.
 #[test]
 fn a_queue_of_the_senders_own_device_is_a_limit() {
