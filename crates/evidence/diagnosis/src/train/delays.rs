@@ -18,9 +18,10 @@ const MAD: f64 = 0.6745;
 const GROWTH_NOISE: f64 = 6.0;
 /// Quantile of the delays at the train's end that has grown if a queue stands.
 const LATE_QUANTILE: f64 = 0.02;
-/// Maximum share of the time between two packets' sending after which the second arrives if both waited in a
-/// batch. Packets of a queue arrive further apart than they were sent, those of a policer just as far.
-const BATCHED_SHARE: f64 = 0.5;
+/// A packet that arrives sooner after an earlier one than this share of the time between their sending shows
+/// that the earlier one was late. Packets of a queue arrive further apart than they were sent, those of a
+/// policer just as far.
+const SOON: f64 = 0.5;
 /// Parts of a train at whose begin and end its delay is looked at.
 const HEAD_PARTS: usize = 20;
 const TAIL_PARTS: usize = 4;
@@ -32,9 +33,8 @@ pub struct DelayFit {
     pub noise: f64,
 }
 
-/// The delays of the packets that passed, and the level of the buffer after each. Of packets that arrived in
-/// a batch, as after a device stood still for a moment, the last alone is considered: it waited least for the
-/// batch.
+/// The delays of the packets that passed, and the level of the buffer after each. Packets that were late, as
+/// those that arrive together after a device stood still for a moment, are left out.
 pub struct Search {
     points: Vec<(f64, f64)>,
     rate: f64,
@@ -47,18 +47,19 @@ impl Search {
     pub fn new(samples: &[Sample], rate: f64) -> Search {
         let mut lowest = f64::INFINITY;
         let mut points: Vec<(f64, f64)> = Vec::new();
-        let mut last: Option<(f64, f64)> = None;
+        // Times of arrival less `SOON` of those of sending, which grow.
+        let mut arrivals: Vec<f64> = Vec::new();
         for sample in samples {
             // A buffer that has emptied does not get emptier.
             lowest = lowest.min(sample.level(rate) - sample.bytes).min(0.0);
             let Some(delay) = sample.delay else { continue };
-            let is_batched =
-                |(at, before): (f64, f64)| before - delay > (1.0 - BATCHED_SHARE) * (sample.at - at);
-            if last.is_some_and(is_batched) {
+            let arrival = delay + (1.0 - SOON) * sample.at;
+            while arrivals.last().is_some_and(|earlier| *earlier >= arrival) {
+                arrivals.pop();
                 points.pop();
             }
+            arrivals.push(arrival);
             points.push((sample.level(rate) - lowest, delay));
-            last = Some((sample.at, delay));
         }
         let noise = noise(points.iter().map(|p| p.1));
         Search { points, rate, noise }
