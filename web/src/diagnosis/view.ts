@@ -17,7 +17,7 @@ export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLE
     "header",
     { class: "top" },
     topBar(controls),
-    h("h1", {}, t("diag.page.title"), " ", name(c.file)),
+    h("h1", {}, t("diag.page.title"), ": ", name(c.file)),
     factLine([
       [t("diag.page.format"), [c.format, ...c.links].join(", ").slice(0, 120)],
       [t("diag.page.begins"), clock(c.start_s)],

@@ -10,7 +10,7 @@ use report::PlainPage;
 /// advised cure.
 pub fn page(plan: &Plan) -> String {
     let mut page = PlainPage::new(&format!("Plan for {}", plan.scenario), &plan.advice);
-    plan.facts.iter().for_each(|fact| page.text(fact));
+    page.facts(&plan.facts);
     page.table(&table(plan));
     page.drawing(|look| pareto(plan, look));
     if advised(plan).is_some()

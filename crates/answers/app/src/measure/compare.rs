@@ -167,7 +167,7 @@ impl MeasurementComparison {
     pub fn page(&self) -> String {
         let lang = self.lang;
         let mut page = PlainPage::in_language(word(lang, "measure.compare.title"), &self.headline, lang);
-        self.facts.iter().for_each(|fact| page.text(fact));
+        page.facts(&self.facts);
         page.table(&self.table());
         page.note(word(lang, "measure.compare.note"));
         page.html()

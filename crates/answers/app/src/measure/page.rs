@@ -23,7 +23,7 @@ pub fn page(series: &MeasurementSeries) -> String {
     let mut page = PlainPage::in_language(&title, &series.headline, lang);
     let n = series.runs.len();
     if n > 1 {
-        series.facts().iter().for_each(|fact| page.text(fact));
+        page.facts(series.facts());
         page.heading(&say!(lang, "measure.page.count", n = n));
         page.table(&series.table_of_tests());
         page.table(&series.table_over_time());
@@ -32,8 +32,8 @@ pub fn page(series: &MeasurementSeries) -> String {
     }
     if let Some(m) = typical {
         page.heading(word(lang, if n > 1 { "measure.page.typical" } else { "measure.page.evidence" }));
-        m.facts.iter().for_each(|fact| page.text(fact));
-        m.cannot_tell.iter().for_each(|why| page.text(&say!(lang, "measure.Cannot-tell", why = why)));
+        let unknown = m.cannot_tell.iter().map(|why| say!(lang, "measure.Cannot-tell", why = why));
+        page.facts(m.facts.iter().cloned().chain(unknown));
         page.table(&table(m));
         if let Some(cure) = advised(m) {
             page.heading(word(lang, "measure.page.apply"));

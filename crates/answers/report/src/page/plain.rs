@@ -50,6 +50,15 @@ impl PlainPage {
         self.element("p", "", text);
     }
 
+    /// A list of facts, unless there are none.
+    pub fn facts<T: AsRef<str>>(&mut self, facts: impl IntoIterator<Item = T>) {
+        let items: String =
+            facts.into_iter().map(|fact| format!("<li>{}</li>\n", escaped(fact.as_ref()))).collect();
+        if !items.is_empty() {
+            let _ = writeln!(self.body, "<div class=\"story summary\"><ul>\n{items}</ul></div>");
+        }
+    }
+
     /// A less important paragraph.
     pub fn note(&mut self, text: &str) {
         self.element("p", "hint", text);
@@ -101,6 +110,7 @@ mod tests {
         page.heading(HOSTILE);
         page.subheading(HOSTILE);
         page.note(HOSTILE);
+        page.facts([HOSTILE]);
         page.code(HOSTILE);
         let mut table = Table::of(vec![TableColumn::names(HOSTILE), TableColumn::numbers("n", HOSTILE)]);
         table.heading(HOSTILE);
@@ -113,7 +123,7 @@ mod tests {
         let html = page.html();
         assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
-        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name is not replaced");
+        assert!(html.matches("{{title}}").count() >= 10, "a marker in a name is not replaced");
         assert!(html.contains("light-dark(#") && html.contains("<svg "));
     }
 
@@ -122,6 +132,7 @@ mod tests {
         let mut page = PlainPage::new("t", "");
         page.table(&Table::of(vec![TableColumn::names("n")]));
         page.drawing(|_| None);
-        assert!(!page.html().contains("<table") && !page.html().contains("<svg"));
+        page.facts([""; 0]);
+        assert!(["<table", "<svg ", "<ul"].iter().all(|part| !page.html().contains(part)));
     }
 }
