@@ -70,7 +70,7 @@ impl Watch {
     }
 
     /// Watches to the end and diagnoses the connections; each packet goes to `recorder`. `name` names what is
-    /// watched. Packets are parsed on a thread that has dropped its privileges.
+    /// watched. Packets are parsed on a thread that has dropped its privileges and can open or start nothing.
     ///
     /// # Errors
     /// Fails when the thread cannot drop its privileges. [`Watched`] says what could not be captured.
@@ -80,8 +80,7 @@ impl Watch {
         recorder: Option<Box<dyn PacketRecorder>>,
     ) -> Result<Watched, CommandError> {
         let work = || {
-            live::keep_only_inspection_capabilities()
-                .map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
+            live::confine_parser().map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
             self.read(name, recorder)
         };
         let done = std::thread::scope(|scope| scope.spawn(work).join());

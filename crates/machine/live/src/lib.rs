@@ -13,6 +13,7 @@
 
 pub mod apply;
 mod block;
+mod confine;
 mod filter;
 mod gate;
 mod headers;
@@ -22,8 +23,8 @@ mod sample;
 mod session;
 mod sockets;
 
+pub use confine::confine_parser;
 pub use filter::{LiveFilter, MAX_TERMS};
-pub use linux::privilege::keep_only_inspection_capabilities;
 pub use linux::process::terminate;
 pub use linux::terminal::Restorer;
 pub use session::{

@@ -62,7 +62,7 @@ impl Exporter {
             }
         });
         let watch = move || {
-            live::keep_only_inspection_capabilities().map_err(failed)?;
+            live::confine_parser().map_err(failed)?;
             io::copy(&mut self.capture, &mut io::sink()).map_err(|e| CommandError::Io("sockets".into(), e))
         };
         let watched = std::thread::scope(|scope| scope.spawn(watch).join());

@@ -14,11 +14,15 @@ const MAX_NUMBER: u32 = 9_999;
 #[derive(Clone, Default)]
 pub struct Recording(Arc<Mutex<State>>);
 
+type RecordedFile = (PathBuf, NewFile, BufWriter<std::fs::File>);
+
 #[derive(Default)]
 struct State {
     /// The head of a pcap file; absent without packets.
     head: Option<Vec<u8>>,
-    file: Option<(PathBuf, NewFile, BufWriter<std::fs::File>)>,
+    file: Option<RecordedFile>,
+    /// A file that could not be written, and is removed when this is dropped.
+    failed: Option<RecordedFile>,
     /// What the view shows.
     message: String,
     lang: Lang,
@@ -42,6 +46,7 @@ impl Recording {
     /// Begins a recording in a folder, or ends the one that runs.
     pub fn toggle(&self, folder: &Path) {
         let mut state = self.state();
+        state.failed = None;
         if state.file.is_some() {
             return state.end();
         }
@@ -58,7 +63,9 @@ impl Recording {
 
     /// Ends a recording that runs.
     pub fn end(&self) {
-        self.state().end();
+        let mut state = self.state();
+        state.failed = None;
+        state.end();
     }
 }
 
@@ -100,7 +107,8 @@ impl Write for Recording {
             && let Err(e) = out.write_all(bytes)
         {
             state.message = format!("{}: {e}", path.display());
-            state.file = None;
+            // The thread that takes packets may not remove files.
+            state.failed = state.file.take();
         }
         Ok(bytes.len())
     }

@@ -285,6 +285,16 @@ fn a_process_in_another_namespace_and_a_device_are_watched_and_a_kill_leaves_not
         .spawn()
         .expect("starts");
     assert!(within(Duration::from_secs(5), || sockets() > before), "a packet socket");
+    // The thread that parses packets has a system call filter, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.
+    let confined = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", watch.id())).into_iter().flatten().flatten();
+        let statuses = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+        let is_confined = |status: &String| {
+            ["CapEff:\t0000000000080004\n", "Seccomp:\t2\n"].iter().all(|s| status.contains(s))
+        };
+        statuses.filter(is_confined).count() == 1
+    };
+    assert!(within(Duration::from_secs(5), confined), "one thread is confined");
     let begin = Instant::now();
     let _ = watch.kill();
     let _ = watch.wait();

@@ -18,6 +18,7 @@
 //! kernel supports only part of this; mounts, user and namespaces still apply.
 
 use linux::packet::FilterStep;
+use linux::sandbox::KERNEL_CALLS;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -33,59 +34,6 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
-];
-
-/// System calls that are refused whatever their arguments.
-const REFUSED: &[libc::c_long] = &[
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_mount_setattr,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_syslog,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_vhangup,
-    libc::SYS_fanotify_init,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_process_vm_writev,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_kexec_file_load,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
 ];
 
 const SET_ID: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
@@ -126,7 +74,7 @@ fn build() -> Result<Vec<FilterStep>, seccompiler::Error> {
     let compare = |argument, op, value: u64| SeccompCondition::new(argument, Dword, op, value);
     let has_bits = |argument, bits: u64| compare(argument, SeccompCmpOp::MaskedEq(bits), bits);
     let all = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|n| (*n, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = KERNEL_CALLS.iter().map(|n| (*n, Vec::new())).collect();
     let mut add = |number: libc::c_long, rule| rules.entry(number).or_default().push(rule);
     for flag in NEW_NAMESPACES {
         add(libc::SYS_clone, all(vec![has_bits(0, flag as u32 as u64)?])?);
