@@ -35,9 +35,12 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_symlinkat,
     libc::SYS_mknodat,
     libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
     libc::SYS_fchownat,
     libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
     libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
     // A filter cannot see the flags of this one.
     libc::SYS_openat2,
     #[cfg(target_arch = "x86_64")]
@@ -48,8 +51,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_rmdir,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_renameat,
+    SYS_RENAMEAT,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mkdir,
     #[cfg(target_arch = "x86_64")]
@@ -65,6 +67,10 @@ const REFUSED: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_lchown,
 ];
+
+/// Numbers that libc lacks on some systems.
+const SYS_FCHMODAT2: libc::c_long = 452;
+const SYS_RENAMEAT: libc::c_long = if cfg!(target_arch = "x86_64") { 264 } else { 38 };
 
 /// System calls that open a file, and the index of their flags.
 const OPENS: &[(libc::c_long, u8)] = &[
