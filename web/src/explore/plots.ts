@@ -19,13 +19,17 @@ export class LivePlots extends Plots<Entry> {
     const drawable = (kind: string): Entry[] => shown.filter((entry, i) => gallery.present(kind, entry, ready[i]));
     const kinds = gallery.kinds.filter((kind) => drawable(kind).length > 0);
     const areSame = kinds.join() === groups.map((g) => g.kind).join() && groups.every((g) => same(g.panels.map((p) => p.entry as Entry), drawable(g.kind)));
-    if (!areSame) return this.rebuild();
-    for (const g of groups) {
-      g.panels.forEach((p) => p.renew());
-      g.stale = true;
+    if (areSame) {
+      for (const g of groups) {
+        g.panels.forEach((p) => p.renew());
+        g.stale = true;
+      }
+      this.showRange();
+      this.drawSome();
+    } else {
+      await this.rebuild();
+      if (this.generation !== generation + 1) return;
     }
-    this.showRange();
-    this.drawSome();
     clearTimeout(this.resting);
     this.resting = setTimeout(() => this.groups.forEach((g) => g.panels.forEach((p) => p.words())), REST_MS);
   }
