@@ -19,8 +19,8 @@ pub fn filters_calls() -> bool {
     code == 0
 }
 
-/// Applies a system call filter to the calling thread and its descendants (PR_SET_SECCOMP). `no_new_privs`
-/// must be set. May be called between `clone` and `execve`.
+/// Applies a system call filter to the calling thread and its descendants (PR_SET_SECCOMP); does nothing on a
+/// kernel without seccomp. `no_new_privs` must be set. May be called between `clone` and `execve`.
 pub fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
@@ -31,8 +31,15 @@ pub fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
         let (mode, unused) = (libc::SECCOMP_MODE_FILTER as libc::c_ulong, 0 as libc::c_ulong);
         libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program, unused, unused)
     };
-    check(code.into()).map(drop)
+    match check(code.into()) {
+        // The kernel lacks seccomp.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        done => done.map(drop),
+    }
 }
+
+/// Number of fchmodat2(2), which libc lacks on some systems.
+pub const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// System calls that change the machine or lead out of a confinement, and that no program needs to measure a
 /// network.

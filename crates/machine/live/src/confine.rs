@@ -9,7 +9,7 @@
 //! other threads of the process are not confined.
 
 use linux::packet::FilterStep;
-use linux::sandbox::KERNEL_CALLS;
+use linux::sandbox::{KERNEL_CALLS, SYS_FCHMODAT2, filter_calls};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -68,8 +68,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_lchown,
 ];
 
-/// Numbers that libc lacks on some systems.
-const SYS_FCHMODAT2: libc::c_long = 452;
+/// Number of renameat(2), which libc lacks on some systems.
 const SYS_RENAMEAT: libc::c_long = if cfg!(target_arch = "x86_64") { 264 } else { 38 };
 
 /// System calls that open a file, and the index of their flags.
@@ -89,11 +88,7 @@ const WRITES: [libc::c_int; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, l
 pub fn confine_parser() -> io::Result<()> {
     linux::privilege::keep_only_inspection_capabilities()?;
     let Some(filter) = filter() else { return Ok(()) };
-    match linux::sandbox::filter_calls(&filter) {
-        // The kernel lacks seccomp.
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-        done => done,
-    }
+    filter_calls(&filter)
 }
 
 /// Returns the filter; `None` if this architecture is not supported.

@@ -267,11 +267,7 @@ fn command(o: &mut InitSetup<'_>) -> Result<Pid, Failed> {
 fn restrict(o: &InitSetup<'_>) -> Result<(), Failed> {
     let writable = o.confined.as_ref().map(|c| c.writable);
     limit_writes(writable).at(LaunchStep::Sandbox)?;
-    match o.calls.map_or(Ok(()), filter_calls) {
-        // The kernel lacks seccomp; the other restrictions still apply.
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-        done => done.at(LaunchStep::Sandbox),
-    }
+    o.calls.map_or(Ok(()), filter_calls).at(LaunchStep::Sandbox)
 }
 
 /// Tries the paths, as execvp(3) does. Returns the error if none could be run.

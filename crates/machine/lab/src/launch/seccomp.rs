@@ -18,7 +18,7 @@
 //! kernel supports only part of this; mounts, user and namespaces still apply.
 
 use linux::packet::FilterStep;
-use linux::sandbox::KERNEL_CALLS;
+use linux::sandbox::{KERNEL_CALLS, SYS_FCHMODAT2};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -54,7 +54,6 @@ const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_open, 2, Some(1)),
     (libc::SYS_openat, 3, Some(2)),
 ];
-const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// Requests that type into a terminal; musl declares them as `int`.
 const TERMINAL_INPUT_REQUESTS: [u64; 2] = [libc::TIOCSTI as _, libc::TIOCLINUX as _];
